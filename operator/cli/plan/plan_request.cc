@@ -154,9 +154,6 @@ Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
     return InvalidArgumentError(arguments.job_file + ": " + past);
   }
   request.input = PlannerInputOf(job, platform, {.wall = arguments.now}, true);
-  // What the job leaves open is the model's to choose.
-  request.input.aggregation.transport = job.spec.aggregation.transport;
-  request.input.aggregation.placement = job.spec.aggregation.placement;
   const ModelKind* model = FindModel(arguments.model);
   const SearchKind* search = FindSearch(arguments.search);
   if (model == nullptr) {
@@ -168,6 +165,11 @@ Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
                                 "; give one of " + SearchNames());
   }
   request.input.options.model = model->model;
+  if (model->model != PredictionModel::kExtended) {
+    // What the job leaves open is the model's to choose; the operator's own is asked as by it.
+    request.input.aggregation.transport = job.spec.aggregation.transport;
+    request.input.aggregation.placement = job.spec.aggregation.placement;
+  }
   request.input.options.search = search->method;
   Narrow(arguments, &request.input);
   return request;

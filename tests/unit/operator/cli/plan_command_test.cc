@@ -44,6 +44,15 @@ TEST(PlanCommand, SaysWhereFunctionsDoNotConnectToEachOther) {
   EXPECT_EQ(Parsed(Lambdadnn(none + " -o json"))["unconnected"], "spec.peerChannel is None");
 }
 
+TEST(PlanCommand, ThePlacementIsTheOneThatTheOperatorTakes) {
+  const auto placement = [](const std::string& flags) {
+    const std::string plan = "plan -o json --set spec.objective.deadlineSeconds=100000";
+    return Parsed(Lambdadnn(plan + flags + kOneDCnn))["aggregation"]["placement"];
+  };
+  EXPECT_EQ(placement(""), "Dedicated");
+  EXPECT_EQ(placement(" --set spec.aggregation.placement=Workers"), "Workers");
+}
+
 TEST(PlanCommand, JsonHasThePromisedShape) {
   const Ended run = Lambdadnn("plan --model lambdadnn -o json" + kOneDCnn);
   EXPECT_EQ(run.exit_code, 0);
