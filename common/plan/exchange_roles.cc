@@ -30,6 +30,23 @@ void Append(const std::vector<ExchangeRole>& roles, std::vector<ExchangeRole>* t
   to->insert(to->end(), roles.begin(), roles.end());
 }
 
+void KeepDistinct(std::vector<ExchangeRole>* roles) {
+  std::sort(roles->begin(), roles->end());
+  roles->erase(std::unique(roles->begin(), roles->end()), roles->end());
+}
+
+// The functions of these roles but `function`.
+std::vector<ExchangeRole> OthersOf(const AggregationPlan& aggregation, const ExchangeRole& function,
+                                   const std::vector<ExchangeRole>& roles) {
+  std::vector<ExchangeRole> others;
+  for (const ExchangeRole& role : roles) {
+    const ExchangeRole other = FunctionOf(aggregation, role);
+    if (other != function) others.push_back(other);
+  }
+  KeepDistinct(&others);
+  return others;
+}
+
 }  // namespace
 
 int HostOf(const AggregationPlan& aggregation, const ExchangeRole& role) {
@@ -94,9 +111,30 @@ std::vector<ExchangeRole> MeetsWith(const AggregationPlan& aggregation, const Ex
     Append(AllWorkers(aggregation), &roles);
     Append(OtherRoots(aggregation, role.group), &roles);
   }
-  std::sort(roles.begin(), roles.end());
-  roles.erase(std::unique(roles.begin(), roles.end()), roles.end());
+  KeepDistinct(&roles);
   return roles;
+}
+
+ExchangeRole FunctionOf(const AggregationPlan& aggregation, const ExchangeRole& role) {
+  if (aggregation.placement == Placement::kDedicated) return role;
+  return {0, HostOf(aggregation, role), 0};
+}
+
+std::vector<ExchangeRole> FunctionsReading(const AggregationPlan& aggregation,
+                                           const ExchangeObject& object) {
+  return OthersOf(aggregation, FunctionOf(aggregation, WriterOf(aggregation, object)),
+                  ReadersOf(aggregation, object));
+}
+
+std::vector<ExchangeRole> FunctionsMeeting(const AggregationPlan& aggregation,
+                                           const ExchangeRole& function) {
+  std::vector<ExchangeRole> met = MeetsWith(aggregation, function);
+  if (aggregation.placement == Placement::kWorkers) {
+    for (const ServerPosition& server : ServersOn(aggregation, function.index)) {
+      Append(MeetsWith(aggregation, {server.level, server.index, server.group}), &met);
+    }
+  }
+  return OthersOf(aggregation, function, met);
 }
 
 }  // namespace lambdadnn

@@ -44,8 +44,18 @@ std::vector<ExchangeRole> ReadersOf(const AggregationPlan& aggregation,
 
 // The roles that write what `role` reads, or read what it writes. Ascending.
 std::vector<ExchangeRole> MeetsWith(const AggregationPlan& aggregation, const ExchangeRole& role);
-// Of two roles that meet, the lower one opens their connection: workers, which may be started anew
-// in the midst of a round at an address that nobody knows, connect to servers, which may not.
+
+// Functions, each by the first of its roles: where servers are dedicated, every role has one of its
+// own; where workers serve, a worker and the servers beside it are one (geometry.h, HostOf).
+ExchangeRole FunctionOf(const AggregationPlan& aggregation, const ExchangeRole& role);
+// Those that read the object and are not its writer's own. Ascending.
+std::vector<ExchangeRole> FunctionsReading(const AggregationPlan& aggregation,
+                                           const ExchangeObject& object);
+// Those of whose roles one meets a role of `function`; itself is not among them. Ascending.
+std::vector<ExchangeRole> FunctionsMeeting(const AggregationPlan& aggregation,
+                                           const ExchangeRole& function);
+// Of two functions that meet, the lower one opens their connection: workers, which may be started
+// anew in the midst of a round at an address that nobody knows, connect to servers, which may not.
 inline bool OpensConnection(const ExchangeRole& from, const ExchangeRole& to) { return from < to; }
 
 }  // namespace lambdadnn

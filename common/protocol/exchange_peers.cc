@@ -31,7 +31,7 @@ Role RoleOf(const AggregationPlan& aggregation, const ExchangeRole& role) {
 std::vector<Role> RolesToDial(const AggregationPlan& aggregation, const Role& role) {
   const ExchangeRole own = ExchangeRoleOf(role);
   std::vector<Role> roles;
-  for (const ExchangeRole& other : MeetsWith(aggregation, own)) {
+  for (const ExchangeRole& other : FunctionsMeeting(aggregation, own)) {
     if (OpensConnection(own, other)) roles.push_back(RoleOf(aggregation, other));
   }
   return roles;

@@ -16,7 +16,8 @@ ExchangeObject ExchangeObjectOf(ObjectKind kind, int layer, int shard, int index
 // Of a worker or a server.
 ExchangeRole ExchangeRoleOf(const Role& role);
 Role RoleOf(const AggregationPlan& aggregation, const ExchangeRole& role);
-// Those that the role meets and opens the connection to: `peers` of its slice's request.
+// Of the function with this first role, the functions that it meets and opens the connection to:
+// `peers` of its slice's request.
 std::vector<Role> RolesToDial(const AggregationPlan& aggregation, const Role& role);
 
 }  // namespace lambdadnn

@@ -84,8 +84,6 @@ AssignedRole Binding::Assigned(const Role& role) const {
 std::vector<Peer> PeersOf(const ExecutionPlan& plan, const Role& role,
                           const std::function<std::string(const Role&)>& address_of) {
   std::vector<Peer> peers;
-  // Workers that serve meet in the store.
-  if (plan.aggregation.placement == Placement::kWorkers) return peers;
   for (const Role& other : RolesToDial(plan.aggregation, role)) {
     std::string address = address_of(other);
     if (!address.empty()) peers.push_back({other, std::move(address)});

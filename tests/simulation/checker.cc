@@ -7,6 +7,7 @@
 
 #include "common/base/text.h"
 #include "common/checkpoint_index/checkpoint_index.h"
+#include "common/plan/exchange_roles.h"
 #include "common/plan/sync_policy.h"
 #include "common/protocol/object_header.h"
 
@@ -16,7 +17,7 @@ namespace {
 bool IsFault(const StoreEffect& effect) { return effect.operation == "fault"; }
 
 // The parts of a key, without making strings of them: this runs for every effect.
-using KeyParts = std::array<std::string_view, 4>;
+using KeyParts = std::array<std::string_view, 5>;
 KeyParts SplitKey(std::string_view key) {
   KeyParts parts;
   for (std::string_view& part : parts) {
@@ -26,6 +27,33 @@ KeyParts SplitKey(std::string_view key) {
     key.remove_prefix(slash + 1);
   }
   return parts;
+}
+
+// "12/g0/s1/3", "12/w/s1", "12/n/s1": with the scope in front. Nothing if the plan has no such one.
+std::optional<ExchangeObject> ObjectOf(const AggregationPlan& aggregation, const KeyParts& parts) {
+  const auto number = [](std::string_view text) {
+    return static_cast<int>(ParseInteger(text).value_or(-1));
+  };
+  if (parts[2].empty() || parts[3].empty()) return std::nullopt;
+  ExchangeObject object = {ExchangeKind::kGradient, aggregation.server_layers(),
+                           number(parts[3].substr(1)), 0};
+  if (parts[2][0] == 'g') {
+    object.layer = number(parts[2].substr(1));
+    object.index = number(parts[4]);
+  } else {
+    object.kind = parts[2] == "w" ? ExchangeKind::kWeights : ExchangeKind::kNorms;
+  }
+  if (!IsExchanged(aggregation, object)) return std::nullopt;
+  return object;
+}
+
+// Exactly, also where IterationCost is within a few blocks.
+RequestCount CostOf(const ExchangeShape& shape) {
+  const AggregationPlan& plan = shape.aggregation;
+  if (plan.placement == Placement::kDedicated) return IterationCost(shape);
+  RequestCount cost;
+  for (int rank = 0; rank < plan.workers(); ++rank) cost += HostIterationCost(shape, rank);
+  return cost;
 }
 
 }  // namespace
@@ -172,11 +200,11 @@ void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
     // More readers than the plan has: a role was started again in the same incarnation.
     std::set<const SimProcess*>& readers = readers_[std::string(effect.key)];
     readers.insert(effect.process);
-    const AggregationPlan& aggregation = scope.shape.aggregation;
-    const int planned = weights              ? aggregation.workers()
-                        : parts[2][0] == 'g' ? 1
-                                             : aggregation.spread - 1;
-    if (std::ssize(readers) > planned) iteration.disturbed = true;
+    const std::optional<ExchangeObject> object = ObjectOf(scope.shape.aggregation, parts);
+    if (!object.has_value() ||
+        readers.size() > FunctionsReading(scope.shape.aggregation, *object).size()) {
+      iteration.disturbed = true;
+    }
     ++iteration.count.gets;
     iteration.count.bytes_out += static_cast<int64_t>(effect.bytes.size());
   } else if (effect.operation == "delete") {
@@ -227,7 +255,7 @@ void Checker::ObserveCheckpoint(const StoreEffect& effect, std::string_view rest
 
 void Checker::CheckCounts() {
   for (const auto& [name, scope] : scopes_) {
-    const RequestCount expected = IterationCost(scope.shape);
+    const RequestCount expected = CostOf(scope.shape);
     for (const auto& [number, iteration] : scope.iterations) {
       // The newest weights come of gradients that were seen: whether all of this iteration is read.
       const int64_t seen = SyncPolicy::MadeBy(scope.newest_weights);

@@ -56,8 +56,8 @@ class Gang {
     request.job = kJob;
     request.leader_epoch = 1;
     request.incarnation = result_.incarnation;
-    request.roles.front().role = role;
     request.plan = scenario_.plan;
+    request.roles = lambdadnn::RolesOf(request.plan.aggregation, {role, 1});
     request.training = scenario_.training;
     request.store.uri = "sim:";
     request.store.prefix = prefix_;

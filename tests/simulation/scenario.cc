@@ -257,6 +257,18 @@ void AddPowerCuts(Dice dice, Scenario* scenario) {
 
 // Drawn apart as well.
 constexpr double kPeers = 0.3;
+constexpr double kWorkersServe = 0.25;
+
+void LetWorkersServe(Scenario* scenario) {
+  scenario->plan.aggregation.placement = Placement::kWorkers;
+  scenario->plan.server_memory_mib = 0;
+  for (PlanChange& change : scenario->plan_changes) {
+    change.aggregation.placement = Placement::kWorkers;
+  }
+  for (CrashAppointment& appointment : scenario->appointments) {
+    if (appointment.role.ends_with("-server")) appointment.role = "worker";
+  }
+}
 
 }  // namespace
 
@@ -322,6 +334,7 @@ Scenario MakeScenario(uint64_t seed) {
   AddPowerCuts(Dice(MixSeed({seed, 0xd15c})), &scenario);
   AddElection(Dice(MixSeed({seed, 0x1ea5e})), &scenario);
   scenario.platform.peers = Dice(MixSeed({seed, 0x9ee7})).Chance(kPeers);
+  if (Dice(MixSeed({seed, 0x3057})).Chance(kWorkersServe)) LetWorkersServe(&scenario);
   return scenario;
 }
 

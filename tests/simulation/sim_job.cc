@@ -48,7 +48,10 @@ Job MakeJob(const Scenario& scenario) {
     spec.aggregation.layers = scenario.plan.aggregation.layers;
   }
   spec.aggregation.spread = scenario.plan.aggregation.spread;
-  spec.aggregation.server_memory_mib = scenario.plan.server_memory_mib;
+  spec.aggregation.placement = scenario.plan.aggregation.placement;
+  if (scenario.plan.aggregation.placement == Placement::kDedicated) {
+    spec.aggregation.server_memory_mib = scenario.plan.server_memory_mib;
+  }
   spec.profile = MakeProfile(scenario);
   spec.object_store.uri = "file:///store";
   spec.checkpoint.interval_seconds = scenario.checkpoint_interval_seconds;

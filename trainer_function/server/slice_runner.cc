@@ -176,9 +176,7 @@ std::optional<SliceRecord> FindRecord(ObjectStore& store, const SliceRequest& re
 // that the role refuses itself, as it names no role of the plan, also null.
 std::unique_ptr<Doorbells> DoorbellsOf(Runtime& runtime, const SliceEnvironment& environment,
                                        const SliceRequest& request) {
-  // With placement Workers the servers are the workers' own.
   const bool meets = request.role().kind != RoleKind::kProfile &&
-                     request.plan.aggregation.placement == Placement::kDedicated &&
                      IsRoleOf(request.plan.aggregation, ExchangeRoleOf(request.role()));
   if (environment.peers.network == nullptr || !meets) return nullptr;
   return std::make_unique<Doorbells>(runtime, environment.peers, request);

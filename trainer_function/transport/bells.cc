@@ -9,24 +9,28 @@ Doorbell DoorbellOf(const ExchangeObjectName& name) {
 
 class RungNames::RingWatch final : public ArrivalWatch {
  public:
-  RingWatch(RungNames& names, const Doorbell& doorbell)
-      : names_(names), key_(doorbell.iteration, doorbell) {
+  RingWatch(RungNames& names, const Doorbell& doorbell, int readers)
+      : names_(names), key_(doorbell.iteration, doorbell), readers_(readers) {
     const MonitorLock lock(*names_.monitor_);
-    ++names_.names_[key_].watches;
+    Name& name = names_.names_[key_];
+    ++name.watches;
+    ++name.watched;
   }
   ~RingWatch() override {
     const MonitorLock lock(*names_.monitor_);
     const auto found = names_.names_.find(key_);
     // Whoever has watched it has it now, or does not want it any more.
-    if (--found->second.watches == 0) names_.names_.erase(found);
+    if (--found->second.watches == 0 && found->second.watched >= readers_) {
+      names_.names_.erase(found);
+    }
   }
 
   bool Wait(Duration at_most) override {
     const Instant end = names_.clock_.Now() + at_most;
     const MonitorLock lock(*names_.monitor_);
-    Name& name = names_.names_[key_];  // stays while it is watched
+    const Name& name = names_.names_[key_];  // stays while it is watched
     for (;;) {
-      if (std::exchange(name.rung, false)) return true;
+      if (std::exchange(heard_, name.rings) < name.rings) return true;
       if (names_.clock_.Now() >= end) return false;
       names_.monitor_->WaitUntil(end);
     }
@@ -35,6 +39,8 @@ class RungNames::RingWatch final : public ArrivalWatch {
  private:
   RungNames& names_;
   const Key key_;
+  const int readers_;
+  int64_t heard_ = 0;
 };
 
 RungNames::RungNames(Runtime& runtime)
@@ -42,7 +48,7 @@ RungNames::RungNames(Runtime& runtime)
 
 void RungNames::Ring(const Doorbell& doorbell) {
   const MonitorLock lock(*monitor_);
-  names_[{doorbell.iteration, doorbell}].rung = true;
+  ++names_[{doorbell.iteration, doorbell}].rings;
   for (auto oldest = names_.begin(); names_.size() > kMostRung && oldest != names_.end();) {
     oldest = oldest->second.watches == 0 ? names_.erase(oldest) : std::next(oldest);
   }
@@ -52,13 +58,13 @@ void RungNames::Ring(const Doorbell& doorbell) {
 void RungNames::Wake(const std::function<bool(const Doorbell&)>& which) {
   const MonitorLock lock(*monitor_);
   for (auto& [key, name] : names_) {
-    if (name.watches > 0 && which(key.second)) name.rung = true;
+    if (name.watches > 0 && which(key.second)) ++name.rings;
   }
   monitor_->NotifyAll();
 }
 
-std::unique_ptr<ArrivalWatch> RungNames::Watch(const Doorbell& doorbell) {
-  return std::make_unique<RingWatch>(*this, doorbell);
+std::unique_ptr<ArrivalWatch> RungNames::Watch(const Doorbell& doorbell, int readers) {
+  return std::make_unique<RingWatch>(*this, doorbell, readers);
 }
 
 }  // namespace lambdadnn

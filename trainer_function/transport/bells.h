@@ -23,8 +23,8 @@ class Bells {
   virtual void Ring(const ExchangeObjectName& name) = 0;
   // Whether its writer will ring, as far as is known.
   virtual bool Expects(const ExchangeObjectName& name) const = 0;
-  // Ends its waits when the name is rung, or its writer will not ring any more. Must not outlive
-  // this.
+  // Ends its waits when the name is rung, or its writer will not ring any more; once for each role
+  // of this function that reads the object. Must not outlive this.
   virtual std::unique_ptr<ArrivalWatch> Watch(const ExchangeObjectName& name) = 0;
 };
 
@@ -41,14 +41,15 @@ class RungNames {
   void Ring(const Doorbell& doorbell);
   // Ends a wait for each of these that is waited for.
   void Wake(const std::function<bool(const Doorbell&)>& which);
-  // Must not outlive this.
-  std::unique_ptr<ArrivalWatch> Watch(const Doorbell& doorbell);
+  // One of `readers` that will watch this. Must not outlive this.
+  std::unique_ptr<ArrivalWatch> Watch(const Doorbell& doorbell, int readers = 1);
 
  private:
   class RingWatch;
   struct Name {
-    int watches = 0;
-    bool rung = false;
+    int watches = 0;  // that there are
+    int watched = 0;  // that there ever were
+    int64_t rings = 0;
   };
   // The iteration first, so that the oldest is at the begin.
   using Key = std::pair<int64_t, Doorbell>;

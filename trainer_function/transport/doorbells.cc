@@ -12,9 +12,9 @@ ExchangeObject ObjectOf(const Doorbell& doorbell) {
   return ExchangeObjectOf(doorbell.kind, doorbell.layer, doorbell.shard, doorbell.index);
 }
 
-// The role of the exchange as connections name it.
+// The function that a role of the exchange runs in, as connections name it.
 PeerId PeerOf(const AggregationPlan& aggregation, const ExchangeRole& role) {
-  const Role named = RoleOf(aggregation, role);
+  const Role named = RoleOf(aggregation, FunctionOf(aggregation, role));
   return {named.kind, named.rank};
 }
 
@@ -39,7 +39,7 @@ PeerChannelOptions OptionsOf(const PeerAccess& access, const SliceRequest& reque
     options.dialed.push_back({{peer.role.kind, peer.role.rank}, peer.address});
   }
   const ExchangeRole own = ExchangeRoleOf(request.role());
-  for (const ExchangeRole& other : MeetsWith(aggregation, own)) {
+  for (const ExchangeRole& other : FunctionsMeeting(aggregation, own)) {
     if (OpensConnection(other, own)) options.expected.insert(PeerOf(aggregation, other));
   }
   return options;
@@ -55,6 +55,7 @@ std::vector<PeerId> DialedBy(const SliceRequest& request) {
 
 Doorbells::Doorbells(Runtime& runtime, const PeerAccess& access, const SliceRequest& request)
     : aggregation_(request.plan.aggregation),
+      own_(ExchangeRoleOf(request.role())),
       dialed_(DialedBy(request)),
       names_(runtime),
       channel_(std::make_unique<PeerChannel>(runtime, *access.network,
@@ -66,7 +67,7 @@ Doorbells::~Doorbells() { channel_.reset(); }
 void Doorbells::Ring(const ExchangeObjectName& name) {
   const Doorbell doorbell = DoorbellOf(name);
   std::vector<PeerId> readers;
-  for (const ExchangeRole& reader : ReadersOf(aggregation_, ObjectOf(doorbell))) {
+  for (const ExchangeRole& reader : FunctionsReading(aggregation_, ObjectOf(doorbell))) {
     readers.push_back(PeerOf(aggregation_, reader));
   }
   channel_->Send(std::move(readers), FrameType::kDoorbell, EncodeDoorbell(doorbell));
@@ -85,7 +86,12 @@ int64_t Doorbells::Unreached() const {
 }
 
 std::unique_ptr<ArrivalWatch> Doorbells::Watch(const ExchangeObjectName& name) {
-  return names_.Watch(DoorbellOf(name));
+  const Doorbell doorbell = DoorbellOf(name);
+  const std::vector<ExchangeRole> readers = ReadersOf(aggregation_, ObjectOf(doorbell));
+  return names_.Watch(doorbell,
+                      static_cast<int>(std::ranges::count(readers, own_, [this](const auto& role) {
+                        return FunctionOf(aggregation_, role);
+                      })));
 }
 
 void Doorbells::OnDoorbell(const PeerId& from, const Doorbell& doorbell) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Doorbells of one role of one slice: after it has put an object into the store it tells those who
-// read it, over the peer channel; a reader that waits for the object asks the store then, once.
+// Doorbells of one function in one slice: after it has put an object into the store it tells those
+// who read it, over the peer channel; a reader that waits for the object asks the store then, once.
 //
 // Thread-safe.
 #pragma once
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/base/runtime.h"
-#include "common/plan/plan.h"
+#include "common/plan/exchange_roles.h"
 #include "common/protocol/slice.h"
 #include "trainer_function/peer/peer_channel.h"
 #include "trainer_function/transport/bells.h"
@@ -53,6 +53,7 @@ class Doorbells final : public Bells, private PeerListener {
   void OnLost(const PeerId& peer) override;
 
   const AggregationPlan aggregation_;
+  const ExchangeRole own_;  // its function's first role
   const std::vector<PeerId> dialed_;
   RungNames names_;
   mutable std::mutex mutex_;

@@ -100,6 +100,53 @@ TEST(ExchangeRoles, ThoseMeetWhoWriteForEachOther) {
   }
 }
 
+// The pairs of functions of which one writes what the other reads.
+std::set<std::pair<ExchangeRole, ExchangeRole>> FunctionPairs(const AggregationPlan& plan) {
+  std::set<std::pair<ExchangeRole, ExchangeRole>> pairs;
+  for (const ExchangeObject& object : ObjectsOf(plan)) {
+    const ExchangeRole writer = FunctionOf(plan, WriterOf(plan, object));
+    std::set<ExchangeRole> others;
+    for (const ExchangeRole& reader : ReadersOf(plan, object)) {
+      const ExchangeRole function = FunctionOf(plan, reader);
+      if (function == writer) continue;
+      others.insert(function);
+      pairs.emplace(writer, function);
+      pairs.emplace(function, writer);
+    }
+    EXPECT_EQ(FunctionsReading(plan, object),
+              std::vector<ExchangeRole>(others.begin(), others.end()));
+  }
+  return pairs;
+}
+
+TEST(ExchangeRoles, FunctionsMeetWhoseRolesDo) {
+  for (AggregationPlan plan : Plans()) {
+    for (const Placement placement : {Placement::kDedicated, Placement::kWorkers}) {
+      plan.placement = placement;
+      const auto pairs = FunctionPairs(plan);
+      for (const ExchangeRole& role : RolesOf(plan)) {
+        if (FunctionOf(plan, role) != role) continue;
+        std::vector<ExchangeRole> expected;
+        for (const auto& [a, b] : pairs) {
+          if (a == role) expected.push_back(b);
+        }
+        EXPECT_EQ(FunctionsMeeting(plan, role), expected) << role.layer << " " << role.index;
+      }
+    }
+  }
+}
+
+TEST(ExchangeRoles, WhereWorkersServeEachIsAFunction) {
+  AggregationPlan plan = PlanOf({1, 3}, 3, 3);
+  EXPECT_EQ(FunctionOf(plan, {1, 0, 2}), (ExchangeRole{1, 0, 2}));
+  plan.placement = Placement::kWorkers;
+  // One root on each worker.
+  EXPECT_EQ(FunctionOf(plan, {1, 0, 2}), (ExchangeRole{0, HostOf(plan, ExchangeRole{1, 0, 2}), 0}));
+  const ExchangeObject weights = {kWeights, 1, 2, 0};
+  EXPECT_EQ(FunctionsReading(plan, weights).size(), 2u);
+  EXPECT_EQ(FunctionsMeeting(plan, {0, 1, 0}), (std::vector<ExchangeRole>{{0, 0, 0}, {0, 2, 0}}));
+}
+
 TEST(ExchangeRoles, WhatThePlanDoesNotHaveIsToldApart) {
   const AggregationPlan plan = PlanOf({1, 2, 4}, 4, 2);
   for (const ExchangeObject& object :

@@ -106,6 +106,13 @@ TEST(SliceRequests, ARoleIsToldOfThoseThatItConnectsTo) {
   EXPECT_EQ(names({RoleKind::kServer, 2, {1, 1, 0}}), "server-4 ");
   EXPECT_EQ(names({RoleKind::kServer, 4, {2, 0, 0}}), "server-5 ");
   EXPECT_EQ(names({RoleKind::kServer, 5, {2, 0, 1}}), "");
+  Job serving = PlannedJob(3, {1, 3}, 3, 3);
+  serving.status.plan->aggregation.placement = Placement::kWorkers;
+  std::vector<std::string> workers;
+  for (const Peer& peer : PeersOf(*serving.status.plan, {RoleKind::kWorker, 1, {}}, address_of)) {
+    workers.push_back(peer.role.Name());
+  }
+  EXPECT_EQ(workers, std::vector<std::string>{"worker-2"}) << "the first one connects to it";
   const auto unknown = [](const Role&) { return std::string(); };
   EXPECT_TRUE(PeersOf(*job.status.plan, {RoleKind::kWorker, 0, {}}, unknown).empty());
 }

@@ -34,7 +34,9 @@ class DoorbellsTest : public testing::Test {
     request.plan.aggregation.layers = {1, 2};
     request.plan.aggregation.shards = 2;
     request.plan.functions = 2;
-    request.roles = {{role, 1}};
+    request.plan.aggregation.placement = placement_;
+    request.plan.aggregation.spread = placement_ == Placement::kWorkers ? 2 : 1;
+    request.roles = RolesOf(request.plan.aggregation, {role, 1});
     request.invocation = MakeInvocationId(request);
     for (const Role& other : RolesToDial(request.plan.aggregation, role)) {
       request.peers.push_back({other, other.Name()});
@@ -46,6 +48,7 @@ class DoorbellsTest : public testing::Test {
         time_.runtime, PeerAccess{&network, DerivePeerKeys("key").handshake}, RequestOf(role));
   }
 
+  Placement placement_ = Placement::kDedicated;
   VirtualRuntime time_;
   MemoryWire wire_{time_.clock};
   MemoryNetwork first_network_{wire_, kFirstWorker.Name()};
@@ -97,6 +100,40 @@ TEST_F(DoorbellsTest, AWaitEndsOnceForEachRing) {
   EXPECT_TRUE(watch->Wait(milliseconds(50))) << "rung twice, heard once";
   EXPECT_FALSE(watch->Wait(milliseconds(50)));
   EXPECT_TRUE(first_->Watch(other)->Wait(milliseconds(50))) << "rung before it was waited for";
+}
+
+// Two workers, each with the root of a shard.
+TEST_F(DoorbellsTest, WorkersThatServeRingEachOther) {
+  placement_ = Placement::kWorkers;
+  first_.reset();
+  second_.reset();
+  first_ = Make(first_network_, kFirstWorker);
+  second_ = Make(second_network_, kSecondWorker);
+  wire_.Run(milliseconds(100));
+  ASSERT_EQ(first_->Unreached() + second_->Unreached(), 0);
+  const int host = HostOf(RequestOf(kFirstWorker).plan.aggregation, ExchangeRole{1, 0, 1});
+  Doorbells& serves = host == 0 ? *first_ : *second_;
+  Doorbells& other = host == 0 ? *second_ : *first_;
+  EXPECT_TRUE(other.Expects(kNewWeights));
+  // Norms of the shard are read by the other root, weights by the worker beside it.
+  const ExchangeObjectName norms = {ObjectKind::kNorms, 4, 1, 1, 0};
+  serves.Ring(kNewWeights);
+  serves.Ring(norms);
+  wire_.Run(milliseconds(10));
+  EXPECT_EQ(serves.Counts().sent, 2);
+  EXPECT_TRUE(other.Watch(kNewWeights)->Wait(milliseconds(5)));
+  EXPECT_TRUE(other.Watch(norms)->Wait(milliseconds(5)));
+  EXPECT_FALSE(other.Watch(norms)->Wait(milliseconds(5))) << "its reader has heard it";
+}
+
+TEST(RungNames, EveryReaderOfANameHearsARing) {
+  VirtualRuntime time;
+  RungNames names(time.runtime);
+  const Doorbell doorbell = {ObjectKind::kNorms, 4, 1, 1, 0};
+  names.Ring(doorbell);
+  EXPECT_TRUE(names.Watch(doorbell, 2)->Wait(milliseconds(5))) << "the first one";
+  EXPECT_TRUE(names.Watch(doorbell, 2)->Wait(milliseconds(5))) << "who began after it had ended";
+  EXPECT_FALSE(names.Watch(doorbell, 2)->Wait(milliseconds(5)));
 }
 
 TEST_F(DoorbellsTest, AWaitEndsWhenItsWriterIsLost) {
