@@ -106,6 +106,7 @@ RequestCount& RequestCount::operator+=(const RequestCount& other) {
 }
 
 RequestCount WorkerIterationCost(const ExchangeShape& shape) {
+  if (shape.aggregation.transport == TransportKind::kDirect) return {};
   const int64_t shards = shape.aggregation.shards;
   const int64_t bytes = shape.parameters * kFloatBytes + shards * kExchangeHeaderBytes;
   return {.puts = shards, .gets = shards, .deletes = shards, .bytes_in = bytes, .bytes_out = bytes};
@@ -113,6 +114,7 @@ RequestCount WorkerIterationCost(const ExchangeShape& shape) {
 
 RequestCount ServerIterationCost(const ExchangeShape& shape, const ServerPosition& position) {
   const AggregationPlan& plan = shape.aggregation;
+  if (plan.transport == TransportKind::kDirect) return {};
   const int64_t children = Children(plan, position.level, position.index).size();
   const Range own = GroupShards(plan, position.group);
   RequestCount cost;
@@ -131,6 +133,7 @@ RequestCount ServerIterationCost(const ExchangeShape& shape, const ServerPositio
 }
 
 RequestCount HostIterationCost(const ExchangeShape& shape, int rank) {
+  if (shape.aggregation.transport == TransportKind::kDirect) return {};
   RequestCount cost = OfWorker(shape, rank);
   for (const ServerPosition& position : ServersOn(shape.aggregation, rank)) {
     cost += OfHosted(shape, position, rank);
@@ -187,10 +190,43 @@ RequestCount CostOfAllHosts(const ExchangeShape& shape) {
 
 }  // namespace
 
+RequestCount IterationCostWithout(
+    const ExchangeShape& shape,
+    const std::function<bool(const ExchangeRole& writer, const ExchangeRole& reader)>& down) {
+  const AggregationPlan& plan = shape.aggregation;
+  RequestCount cost;
+  const auto add = [&](const ExchangeObject& object, int64_t bytes) {
+    const ExchangeRole writer = FunctionOf(plan, WriterOf(plan, object));
+    int64_t readers = 0;
+    for (const ExchangeRole& role : ReadersOf(plan, object)) {
+      const ExchangeRole reader = FunctionOf(plan, role);
+      if (reader != writer && down(writer, reader)) ++readers;
+    }
+    if (readers == 0) return;
+    cost += Written(bytes);
+    for (; readers > 0; --readers) cost += Read(bytes);
+  };
+  const int root = plan.server_layers();
+  for (int shard = 0; shard < plan.shards; ++shard) {
+    const int64_t bytes = ShardObjectBytes(shape, shard);
+    for (int layer = 0; layer < root; ++layer) {
+      for (int index = 0; index < plan.Width(layer); ++index) {
+        add({ExchangeKind::kGradient, layer, shard, index}, bytes);
+      }
+    }
+    add({ExchangeKind::kWeights, root, shard, 0}, bytes);
+    if (shape.clip_by_global_norm) {
+      add({ExchangeKind::kNorms, root, shard, 0}, NormObjectBytes(shape, shard));
+    }
+  }
+  return cost;
+}
+
 // Of dedicated servers the same sums without visiting every function: in a tree each node but the
 // root is one edge, and every shard crosses every edge once.
 RequestCount IterationCost(const ExchangeShape& shape) {
   const AggregationPlan& plan = shape.aggregation;
+  if (plan.transport == TransportKind::kDirect) return {};
   if (plan.placement == Placement::kWorkers) return CostOfAllHosts(shape);
   const int64_t nodes = plan.servers() / plan.spread;
   const int64_t workers = plan.workers();

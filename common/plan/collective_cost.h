@@ -15,10 +15,15 @@
 // Where workers serve (Placement::kWorkers), the same, but what a function writes and reads itself
 // is no object: a shard's gradient of the worker whose function merges it, the weights of a shard
 // for the worker beside its root. One function alone has no requests.
+//
+// Direct (TransportKind::kDirect): nothing goes through the store while functions are connected. Of
+// two that are not, what one writes for the other is an object: IterationCostWithout.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
+#include "common/plan/exchange_roles.h"
 #include "common/plan/geometry.h"
 #include "common/plan/plan.h"
 
@@ -55,6 +60,11 @@ RequestCount WorkerIterationCost(const ExchangeShape& shape);
 RequestCount ServerIterationCost(const ExchangeShape& shape, const ServerPosition& position);
 // Of the function of worker `rank`, with the servers in it, where workers serve.
 RequestCount HostIterationCost(const ExchangeShape& shape, int rank);
+// Direct: of all functions, while the pairs that `down` tells are not connected; each pair is asked
+// for both ways.
+RequestCount IterationCostWithout(
+    const ExchangeShape& shape,
+    const std::function<bool(const ExchangeRole& writer, const ExchangeRole& reader)>& down);
 // Sum over all functions; of several layers where workers serve, the bytes are within a block an
 // object.
 RequestCount IterationCost(const ExchangeShape& shape);

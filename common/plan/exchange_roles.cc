@@ -49,11 +49,6 @@ std::vector<ExchangeRole> OthersOf(const AggregationPlan& aggregation, const Exc
 
 }  // namespace
 
-int HostOf(const AggregationPlan& aggregation, const ExchangeRole& role) {
-  if (role.layer == 0) return role.index;
-  return HostOf(aggregation, ServerPosition{role.layer, role.index, role.group});
-}
-
 bool IsExchanged(const AggregationPlan& aggregation, const ExchangeObject& object) {
   if (!Within(object.shard, aggregation.shards)) return false;
   const int root = aggregation.server_layers();
@@ -116,8 +111,8 @@ std::vector<ExchangeRole> MeetsWith(const AggregationPlan& aggregation, const Ex
 }
 
 ExchangeRole FunctionOf(const AggregationPlan& aggregation, const ExchangeRole& role) {
-  if (aggregation.placement == Placement::kDedicated) return role;
-  return {0, HostOf(aggregation, role), 0};
+  if (aggregation.placement == Placement::kDedicated || role.layer == 0) return role;
+  return {0, HostOf(aggregation, {role.layer, role.index, role.group}), 0};
 }
 
 std::vector<ExchangeRole> FunctionsReading(const AggregationPlan& aggregation,

@@ -29,8 +29,6 @@ struct ExchangeRole {
   int group = 0;
   friend auto operator<=>(const ExchangeRole&, const ExchangeRole&) = default;
 };
-// Placement::kWorkers: the worker in whose function it runs, itself or a server (geometry.h).
-int HostOf(const AggregationPlan& aggregation, const ExchangeRole& role);
 
 // Whether the plan has such an object at all. The functions below require it.
 bool IsExchanged(const AggregationPlan& aggregation, const ExchangeObject& object);

@@ -5,9 +5,11 @@
 
 namespace lambdadnn {
 
-ExchangeObject ExchangeObjectOf(ObjectKind kind, int layer, int shard, int index) {
-  const auto exchanged = [&](ExchangeKind as) { return ExchangeObject{as, layer, shard, index}; };
-  switch (kind) {
+ExchangeObject ExchangeObjectOf(const ExchangeObjectName& name) {
+  const auto exchanged = [&](ExchangeKind as) {
+    return ExchangeObject{as, name.layer, name.shard, name.index};
+  };
+  switch (name.kind) {
     case ObjectKind::kWeights:
       return exchanged(ExchangeKind::kWeights);
     case ObjectKind::kNorms:

@@ -6,13 +6,12 @@
 #include <vector>
 
 #include "common/plan/exchange_roles.h"
-#include "common/protocol/object_header.h"
+#include "common/protocol/exchange_object_name.h"
 #include "common/protocol/slice.h"
 
 namespace lambdadnn {
 
-// Of gradients, weights and norms.
-ExchangeObject ExchangeObjectOf(ObjectKind kind, int layer, int shard, int index);
+ExchangeObject ExchangeObjectOf(const ExchangeObjectName& name);
 // Of a worker or a server.
 ExchangeRole ExchangeRoleOf(const Role& role);
 Role RoleOf(const AggregationPlan& aggregation, const ExchangeRole& role);

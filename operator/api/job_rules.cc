@@ -70,8 +70,8 @@ double Decimal(const Json& self, std::string_view path) {
   return value == nullptr ? 0 : AsDecimal(*value).value_or(0);
 }
 
-std::string Text(const Json& self, const char* name) {
-  const Json* value = Find(self, name);
+std::string Text(const Json& self, std::string_view path) {
+  const Json* value = FindPath(self, path);
   return value != nullptr && value->is_string() ? value->get<std::string>() : "";
 }
 
@@ -216,6 +216,11 @@ bool LayersEndWithFixed(const Json& self, const Json*) {
   return !layers->back().is_number_integer() || layers->back().get<int64_t>() == *fixed;
 }
 
+bool DirectHasConnections(const Json& self, const Json*) {
+  return Text(self, "aggregation.transport") != "Direct" ||
+         (Text(self, "peerChannel") != "None" && Text(self, "addressing") != "Service");
+}
+
 bool HasDeadline(const Json& self) { return Has(self, "deadlineSeconds") || Has(self, "finishBy"); }
 
 bool AnyObjective(const Json& self, const Json*) {
@@ -343,6 +348,10 @@ constexpr JobRule kRules[] = {
      FixedWithinFunctions},
     {"spec", kAggregation, "layers must end with objective.fixed.functions, the number of workers",
      LayersEndWithFixed},
+    {"spec", kAggregation,
+     "transport Direct needs functions that connect to each other; use ObjectStore, or leave out "
+     "peerChannel None and addressing Service",
+     DirectHasConnections},
     {"spec.model", "", "set exactly one of builtin and torchScript",
      [](const Json& self, const Json*) {
        return Has(self, "builtin") != Has(self, "torchScript");

@@ -169,6 +169,7 @@ std::vector<AggregationPlan> AggregationOptions(const PlannerInput& input, int f
         for (const int spread : SpreadChoices(input, functions, placement, shards)) {
           AggregationPlan plan;
           plan.placement = placement;
+          plan.transport = input.aggregation.transport.value_or(TransportKind::kObjectStore);
           plan.shards = shards;
           plan.layers = layers;
           plan.spread = spread;

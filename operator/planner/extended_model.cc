@@ -104,10 +104,6 @@ Status ExtendedModel::Validate(const PlannerInput& input) {
                                 ", which divides no number of shards that is tried for this model; "
                                 "give aggregation.shards as well");
   }
-  if (input.aggregation.transport == TransportKind::kDirect) {
-    return InvalidArgumentError(
-        "aggregation.transport Direct is not available yet; use ObjectStore or Auto");
-  }
   if (input.aggregation.placement == Placement::kWorkers && input.aggregation.server_memory_mib) {
     return InvalidArgumentError(
         "aggregation.serverMemory is of dedicated servers, and with placement Workers there are "

@@ -16,6 +16,7 @@ namespace {
 constexpr PeerId kGood = {RoleKind::kWorker, 0};
 constexpr PeerId kFuzzed = {RoleKind::kWorker, 1};
 constexpr PeerId kServer = {RoleKind::kServer, 0};
+constexpr size_t kMostBytes = 256;
 constexpr const char* kAddress = "10.0.0.1:8444";
 
 PeerChannelOptions OptionsOf(const PeerId& id) {
@@ -26,6 +27,7 @@ PeerChannelOptions OptionsOf(const PeerId& id) {
   options.key = DerivePeerKeys("key").handshake;
   if (id == kServer) {
     options.expected = {kGood, kFuzzed};
+    options.most_object_bytes = kMostBytes;
   } else {
     options.dialed = {{kServer, kAddress}};
   }
@@ -33,11 +35,22 @@ PeerChannelOptions OptionsOf(const PeerId& id) {
 }
 
 struct Told final : PeerListener {
-  void OnDoorbell(const PeerId&, const Doorbell& doorbell) override {
-    const auto again = DecodeDoorbell(EncodeDoorbell(doorbell));
+  void OnDoorbell(const PeerId&, const ExchangeObjectName& doorbell) override {
+    const auto again = DecodeObjectName(EncodeObjectName(doorbell));
     LDNN_CHECK(again.ok() && *again == doorbell, "a doorbell that is told encodes");
     ++doorbells;
   }
+  Status OnPull(const PeerId&, const ExchangeObjectName& name) override {
+    const auto again = DecodeObjectName(EncodeObjectName(name));
+    LDNN_CHECK(again.ok() && *again == name, "a name that is asked for encodes");
+    return OkStatus();
+  }
+  Status OnObject(const PeerId&, Bytes object) override {
+    LDNN_CHECK(object.size() >= kObjectHeaderBytes && object.size() <= kMostBytes,
+               "an object is as long as the plan's are");
+    return OkStatus();
+  }
+  void OnDone(const PeerId&) override {}
   void OnConnected(const PeerId&) override { ++connected; }
   void OnLost(const PeerId&) override { ++lost; }
   int doorbells = 0;
@@ -52,7 +65,7 @@ struct Speaker final : ConnectionHandler {
                   [](const PeerHello&) { return OkStatus(); }),
         shows_key(with_key),
         said(words.begin(), words.end()) {}
-  void OnOpen() override { shows_key ? connection->Send(handshake.Begin()) : Say(); }
+  void OnOpen() override { shows_key ? Send(handshake.Begin()) : Say(); }
   void OnBytes(ByteView bytes) override {
     if (handshake.done() || !shows_key) return;
     auto frames = reader.Read(bytes);
@@ -61,15 +74,16 @@ struct Speaker final : ConnectionHandler {
       if (handshake.done()) continue;
       auto answer = handshake.Take(frame);
       LDNN_CHECK(answer.ok(), answer.status().ToString());
-      if (!answer->empty()) connection->Send(*answer);
+      if (!answer->empty()) Send(*std::move(answer));
       if (handshake.done()) Say();
     }
   }
   void OnClosed(const Status&) override {}
+  void Send(Bytes bytes) { connection->Send(std::make_shared<const Bytes>(std::move(bytes))); }
   void Say() {
     const auto half = said.begin() + static_cast<ptrdiff_t>(said.size() / 2);
-    connection->Send(Bytes(said.begin(), half));
-    connection->Send(Bytes(half, said.end()));
+    Send(Bytes(said.begin(), half));
+    Send(Bytes(half, said.end()));
   }
   PeerHandshake handshake;
   FrameReader reader;
@@ -99,7 +113,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     speaker->connection = fuzzed_network.Dial(kAddress, speaker);
     wire.Run(std::chrono::seconds(4));
     const int before = server_told.doorbells;
-    good.Send({kServer}, FrameType::kDoorbell, EncodeDoorbell({}));
+    good.Send({kServer}, FrameType::kDoorbell, EncodeObjectName({}));
     wire.Run(std::chrono::milliseconds(10));
     LDNN_CHECK(server_told.doorbells == before + 1, "the other peer's doorbell arrives");
     LDNN_CHECK(good_told.lost == 0 && good_told.connected == 1, "its connection goes on");

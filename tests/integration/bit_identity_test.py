@@ -66,6 +66,47 @@ class Geometry(Runs):
         self.assertNotIn(self.reference(*SHORT), digests, "the norm was never above the limit")
 
 
+def exchanged(placement, transport):
+    """Options: the same tree, with servers and objects elsewhere."""
+    options = ("--set", f"spec.aggregation.placement={placement}", "--set", f"spec.aggregation.transport={transport}")
+    # Workers have no memory of servers.
+    return options if placement == "Dedicated" else (*options, "--set", "spec.aggregation.serverMemory=")
+
+
+class Exchange(Runs):
+    """Wherever servers run, and however objects get to them."""
+
+    def test_every_placement_and_transport(self):
+        for placement, transport in (("Workers", "ObjectStore"), ("Dedicated", "Direct"), ("Workers", "Direct")):
+            with self.subTest(placement=placement, transport=transport):
+                run = self.bench.run(*SHORT, *exchanged(placement, transport))
+                self.same(run, *SHORT)
+                aggregation = run.report()["plan"]["aggregation"]
+                self.assertEqual((aggregation["placement"], aggregation["transport"]), (placement, transport))
+                if transport == "Direct":
+                    self.assertLess(run.report()["store"]["puts"], run.report()["plan"]["iterations"],
+                                    "gradients went through the store")
+
+    def test_functions_killed(self):
+        draw = random.Random(6)
+        for placement, transport in (("Workers", "ObjectStore"), ("Dedicated", "Direct"), ("Workers", "Direct")):
+            with self.subTest(placement=placement, transport=transport):
+                run, killed = self.bench.start(*exchanged(placement, transport)), 0
+                while killed < max(1, OPTIONS.kills // 3) and run.wait_for_iteration(20 * (killed + 1)):
+                    victims = sorted(run.functions())
+                    if not victims:
+                        break
+                    try:
+                        os.kill(draw.choice(victims), signal.SIGKILL)
+                    except ProcessLookupError:
+                        continue
+                    killed += 1
+                    time.sleep(draw.uniform(0.0, 2.0))
+                self.same(run.wait())
+                self.assertGreater(killed, 0)
+                self.assertGreaterEqual(run.report()["restarts"], 1)
+
+
 class Disturbance(Runs):
     def test_slices_of_three_seconds(self):
         run = self.bench.run(*LONG, "--platform", self.bench.platform(functionTimeoutSeconds=3))

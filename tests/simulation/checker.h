@@ -66,6 +66,9 @@ class Checker {
     std::map<int64_t, Iteration> iterations;
     int64_t newest_weights = -1;
   };
+  static bool IsDirect(const Scope& scope) {
+    return scope.shape.aggregation.transport == TransportKind::kDirect;
+  }
 
   void ObserveExchange(const StoreEffect& effect, std::string_view rest, bool another_writer);
   void ObserveCheckpoint(const StoreEffect& effect, std::string_view rest);

@@ -258,6 +258,14 @@ void AddPowerCuts(Dice dice, Scenario* scenario) {
 // Drawn apart as well.
 constexpr double kPeers = 0.3;
 constexpr double kWorkersServe = 0.25;
+constexpr double kDirect = 0.5;  // of those with connections
+
+void ExchangeDirectly(Scenario* scenario) {
+  scenario->plan.aggregation.transport = TransportKind::kDirect;
+  for (PlanChange& change : scenario->plan_changes) {
+    change.aggregation.transport = TransportKind::kDirect;
+  }
+}
 
 void LetWorkersServe(Scenario* scenario) {
   scenario->plan.aggregation.placement = Placement::kWorkers;
@@ -335,6 +343,9 @@ Scenario MakeScenario(uint64_t seed) {
   AddElection(Dice(MixSeed({seed, 0x1ea5e})), &scenario);
   scenario.platform.peers = Dice(MixSeed({seed, 0x9ee7})).Chance(kPeers);
   if (Dice(MixSeed({seed, 0x3057})).Chance(kWorkersServe)) LetWorkersServe(&scenario);
+  if (scenario.platform.peers && Dice(MixSeed({seed, 0xd12ec7})).Chance(kDirect)) {
+    ExchangeDirectly(&scenario);
+  }
   return scenario;
 }
 

@@ -49,6 +49,7 @@ Job MakeJob(const Scenario& scenario) {
   }
   spec.aggregation.spread = scenario.plan.aggregation.spread;
   spec.aggregation.placement = scenario.plan.aggregation.placement;
+  spec.aggregation.transport = scenario.plan.aggregation.transport;
   if (scenario.plan.aggregation.placement == Placement::kDedicated) {
     spec.aggregation.server_memory_mib = scenario.plan.server_memory_mib;
   }

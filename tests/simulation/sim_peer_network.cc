@@ -19,10 +19,9 @@ constexpr double kLate = 0.02;
 constexpr double kTwice = 0.02;
 constexpr double kLatestSeconds = 3;
 constexpr double kLatencySeconds = 0.0005;
-constexpr size_t kTypeAt = 4;
 
-bool IsDoorbell(const Bytes& piece) {
-  return piece.size() > kTypeAt && piece[kTypeAt] == static_cast<std::byte>(FrameType::kDoorbell);
+bool Is(FrameType type, const Bytes& piece) {
+  return piece.size() >= kFrameHeaderBytes && TypeOfFrame(piece) == type;
 }
 
 }  // namespace
@@ -38,7 +37,7 @@ class SimConnection final : public Connection, public std::enable_shared_from_th
     b->other_ = a;
   }
 
-  void Send(Bytes piece) override {
+  void Send(SharedBytes piece) override {
     const std::shared_ptr<SimConnection> other = other_.lock();
     SimPeerWire& wire = network_.wire_;
     if (handler == nullptr || other == nullptr) return;
@@ -51,7 +50,7 @@ class SimConnection final : public Connection, public std::enable_shared_from_th
       stalled_ = true;
     }
     if (stalled_) {
-      unsent_ += piece.size();
+      unsent_ += piece->size();
       return;
     }
     Duration takes = FromSeconds(kLatencySeconds * (0.5 + wire.random_.Uniform()));
@@ -60,7 +59,7 @@ class SimConnection final : public Connection, public std::enable_shared_from_th
       takes += FromSeconds(kLatestSeconds * wire.random_.Uniform());
     }
     arrives_ = std::max(arrives_ + Duration(1), wire.scheduler_.Now() + takes);
-    const bool twice = IsDoorbell(piece) && wire.Chance(kTwice);
+    const bool twice = Is(FrameType::kDoorbell, *piece) && wire.Chance(kTwice);
     if (twice) Count("doorbell twice");
     for (int i = 0; i < (twice ? 2 : 1); ++i) {
       wire.scheduler_.At(arrives_, [other, piece] { other->Arrive(piece); });
@@ -107,7 +106,7 @@ class SimConnection final : public Connection, public std::enable_shared_from_th
     other_.reset();
   }
 
-  void Arrive(const Bytes& piece) {
+  void Arrive(const SharedBytes& piece) {
     if (!network_.process_.alive()) {
       // Its machine answers that there is no such process; or has gone as well, and nobody answers.
       const std::shared_ptr<SimConnection> other = other_.lock();
@@ -115,9 +114,10 @@ class SimConnection final : public Connection, public std::enable_shared_from_th
         other->End("the other process has ended");
       return;
     }
-    if (IsDoorbell(piece)) ++network_.wire_.doorbells_;
+    if (Is(FrameType::kDoorbell, *piece)) ++network_.wire_.doorbells_;
+    if (Is(FrameType::kObject, *piece)) ++network_.wire_.objects_;
     network_.Post([self = shared_from_this(), piece] {
-      if (const auto own = self->handler) own->OnBytes(piece);
+      if (const auto own = self->handler) own->OnBytes(*piece);
     });
   }
 

@@ -33,6 +33,7 @@ class SimPeerWire {
   static std::string AddressOf(const SimProcess& process) { return process.name() + ":8444"; }
   // That arrived, those delivered twice or late included.
   int64_t doorbells() const { return doorbells_; }
+  int64_t objects() const { return objects_; }
 
  private:
   friend class SimPeerNetwork;
@@ -44,6 +45,7 @@ class SimPeerWire {
   SeededRandom random_;
   std::map<std::string, SimPeerNetwork*> networks_;  // by address
   int64_t doorbells_ = 0;
+  int64_t objects_ = 0;
 };
 
 class SimPeerNetwork final : public Network {

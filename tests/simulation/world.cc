@@ -503,6 +503,7 @@ class World {
     result.events = scheduler_.events_run();
     result.store_requests = bucket_.requests();
     result.doorbells = peers_.doorbells();
+    result.direct_objects = peers_.objects();
     result.slices = checker_ == nullptr ? 0 : checker_->renewals();
     result.incarnations = job_.status.execution.incarnation + 1;
     result.iterations = plans_.empty() ? 0 : plans_.begin()->second.iterations;

@@ -42,7 +42,9 @@ struct WorldResult {
   double virtual_seconds = 0;
   int64_t events = 0;
   int64_t store_requests = 0;
-  int64_t doorbells = 0;  // that arrived, where functions connect to each other
+  // That arrived, where functions connect to each other.
+  int64_t doorbells = 0;
+  int64_t direct_objects = 0;
   int64_t iterations = 0;
   int64_t slices = 0;  // after the first ones of an incarnation: where all roles went on together
   int64_t checkpoints = 0;

@@ -53,7 +53,7 @@ class MemoryConnection final : public Connection,
   MemoryConnection(MemoryWire& wire, const MemoryNetwork& network)
       : wire_(wire), network_(network) {}
 
-  void Send(Bytes bytes) override;
+  void Send(SharedBytes bytes) override;
   size_t UnsentBytes() const override { return unsent; }
   void Close() override {
     handler = nullptr;
@@ -118,16 +118,16 @@ class MemoryNetwork final : public Network {
   Accept accept_;
 };
 
-inline void MemoryConnection::Send(Bytes bytes) {
+inline void MemoryConnection::Send(SharedBytes bytes) {
   const auto other = peer.lock();
   if (handler == nullptr || other == nullptr) return;
   if (!is_read) {
-    unsent += bytes.size();
+    unsent += bytes->size();
     return;
   }
   if (wire_.silent.contains(&network_) || wire_.silent.contains(&other->network_)) return;
   wire_.At(std::chrono::milliseconds(1), [other, bytes = std::move(bytes)] {
-    if (const auto receiver = other->handler) receiver->OnBytes(bytes);
+    if (const auto receiver = other->handler) receiver->OnBytes(*bytes);
   });
 }
 

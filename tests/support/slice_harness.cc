@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "common/base/process_usage.h"
+#include "common/protocol/exchange_peers.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
 #include "tests/support/arithmetic_model.h"
@@ -50,6 +51,7 @@ Plan HarnessJob::MakePlan() const {
   plan.iterations_per_epoch = (samples + global_batch - 1) / global_batch;
   plan.iterations = plan.iterations_per_epoch * epochs;
   plan.aggregation.placement = placement;
+  plan.aggregation.transport = transport;
   plan.aggregation.layers = layers;
   plan.aggregation.shards = shards;
   plan.aggregation.spread = spread;
@@ -113,8 +115,32 @@ const SliceRecord& HarnessResult::Leader(const HarnessJob& job) const {
 SliceHarness::SliceHarness(Runtime& runtime, ObjectStore& store, HarnessJob job)
     : runtime_(runtime), store_(store), job_(std::move(job)) {}
 
+void SliceHarness::ConnectFunctions(const std::set<std::string>& unreachable, bool tls) {
+  const std::optional<PeerSecret> key =
+      tls ? std::optional<PeerSecret>(DerivePeerKeys("key").tls) : std::nullopt;
+  for (const Role& role : job_.Roles()) {
+    if (unreachable.contains(role.Name())) continue;
+    networks_[role.Name()] = TcpNetwork::Listen(runtime_, "127.0.0.1", 0, key).value();
+  }
+}
+
+SliceRequest SliceHarness::Request(const Role& role, int64_t incarnation,
+                                   const std::optional<CheckpointReference>& start,
+                                   int attempt) const {
+  SliceRequest request = job_.Request(role, incarnation, start, attempt);
+  for (const Role& other : RolesToDial(request.plan.aggregation, role)) {
+    const auto found = networks_.find(other.Name());
+    if (found == networks_.end()) continue;
+    request.peers.push_back({other, "127.0.0.1:" + std::to_string(found->second->port())});
+  }
+  return request;
+}
+
 SliceEnvironment SliceHarness::Environment(const Role& role) {
   SliceEnvironment environment;
+  if (const auto found = networks_.find(role.Name()); found != networks_.end()) {
+    environment.peers = {found->second.get(), DerivePeerKeys("key").handshake};
+  }
   environment.usage = CurrentProcessUsage;
   environment.open_store = [this,
                             role](const StoreReference&) -> Result<std::unique_ptr<ObjectStore>> {
@@ -147,7 +173,7 @@ Status SliceHarness::Start(int64_t incarnation, const std::optional<CheckpointRe
 
 Status SliceHarness::GoOn(int64_t incarnation, const CheckpointReference& start) {
   for (const Role& role : job_.Roles()) {
-    const SliceRequest request = job_.Request(role, incarnation, start);
+    const SliceRequest request = Request(role, incarnation, start);
     LDNN_RETURN_IF_ERROR(Service(role.Name()).Start(request));
     invocations_[role.Name()] = request.invocation;
   }
@@ -157,7 +183,7 @@ Status SliceHarness::GoOn(int64_t incarnation, const CheckpointReference& start)
 Status SliceHarness::StartRole(const Role& role, int64_t incarnation,
                                const std::optional<CheckpointReference>& start, int attempt) {
   services_.erase(role.Name());
-  const SliceRequest request = job_.Request(role, incarnation, start, attempt);
+  const SliceRequest request = Request(role, incarnation, start, attempt);
   auto service = std::make_unique<SliceService>(runtime_, Environment(role));
   LDNN_RETURN_IF_ERROR(service->Start(request));
   invocations_[role.Name()] = request.invocation;

@@ -8,18 +8,21 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "common/base/runtime.h"
 #include "common/objectstore/object_store.h"
 #include "common/protocol/slice.h"
+#include "trainer_function/peer/tcp_network.h"
 #include "trainer_function/server/slice_service.h"
 
 namespace lambdadnn {
 
 struct HarnessJob {
   Placement placement = Placement::kDedicated;
+  TransportKind transport = TransportKind::kObjectStore;
   std::vector<int> layers = {1, 2, 4};
   int shards = 2;
   int spread = 1;
@@ -64,6 +67,9 @@ class SliceHarness {
   SliceHarness(Runtime& runtime, ObjectStore& store, HarnessJob job);
 
   void WrapStores(StoreWrapper wrapper) { wrapper_ = std::move(wrapper); }
+  // From now on functions reach each other over sockets of this machine, but those whose roles
+  // `unreachable` names.
+  void ConnectFunctions(const std::set<std::string>& unreachable = {}, bool tls = true);
   // Starts every role; the services live until the next Start.
   Status Start(int64_t incarnation, const std::optional<CheckpointReference>& start,
                int attempt = 1);
@@ -92,6 +98,10 @@ class SliceHarness {
   ObjectStore& store_;
   HarnessJob job_;
   StoreWrapper wrapper_;
+  SliceRequest Request(const Role& role, int64_t incarnation,
+                       const std::optional<CheckpointReference>& start, int attempt = 1) const;
+
+  std::map<std::string, std::unique_ptr<TcpNetwork>> networks_;  // by role
   std::map<std::string, std::unique_ptr<SliceService>> services_;
   std::map<std::string, std::string> invocations_;
   std::atomic<int> datasets_opened_{0};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "common/base/check.h"
 
@@ -27,23 +28,28 @@ constexpr size_t kShardAt = 8;
 constexpr size_t kIndexAt = 12;
 constexpr size_t kObjectKindAt = 16;
 constexpr size_t kLayerAt = 17;
-constexpr size_t kDoorbellBytes = 24;
+constexpr size_t kNameBytes = 24;
 
 struct PayloadBounds {
   size_t least;
   size_t most;
 };
 
-std::optional<PayloadBounds> BoundsOf(uint8_t type) {
+std::optional<PayloadBounds> BoundsOf(uint8_t type, size_t most_object_bytes) {
   switch (static_cast<FrameType>(type)) {
     case FrameType::kHello:
       return PayloadBounds{kInvocationAt + 1, kInvocationAt + kMostInvocationBytes};
     case FrameType::kProof:
       return PayloadBounds{kProofBytes, kProofBytes};
     case FrameType::kPing:
+    case FrameType::kDone:
       return PayloadBounds{0, 0};
     case FrameType::kDoorbell:
-      return PayloadBounds{kDoorbellBytes, kDoorbellBytes};
+    case FrameType::kPull:
+      return PayloadBounds{kNameBytes, kNameBytes};
+    case FrameType::kObject:
+      if (most_object_bytes == 0) break;
+      return PayloadBounds{kObjectHeaderBytes, most_object_bytes};
   }
   return std::nullopt;
 }
@@ -54,10 +60,10 @@ bool AreZero(ByteView bytes) {
 }
 
 // The length of the payload that a header announces.
-Result<size_t> CheckHeader(ByteView header) {
+Result<size_t> CheckHeader(ByteView header, size_t most_object_bytes) {
   const auto length = LoadLittleEndian<uint32_t>(header, 0);
   const auto type = LoadLittleEndian<uint8_t>(header, kTypeAt);
-  const std::optional<PayloadBounds> bounds = BoundsOf(type);
+  const std::optional<PayloadBounds> bounds = BoundsOf(type, most_object_bytes);
   if (!bounds.has_value() || !AreZero(header.subspan(kTypeAt + 1, kFrameHeaderBytes - kTypeAt - 1)))
     return InvalidArgumentError("a frame of type " + std::to_string(type) +
                                 ", which this version does not have");
@@ -76,35 +82,63 @@ bool IsExchangeKind(uint8_t kind) {
 
 }  // namespace
 
-Bytes EncodeFrame(FrameType type, ByteView payload) {
-  Bytes frame(kFrameHeaderBytes);
-  StoreLittleEndian(MutableByteView(frame), 0, static_cast<uint32_t>(payload.size()));
+// A frame whose payload is to be appended.
+Bytes NewFrame(FrameType type, size_t payload_bytes) {
+  Bytes frame;
+  frame.reserve(kFrameHeaderBytes + payload_bytes);
+  frame.resize(kFrameHeaderBytes);
+  StoreLittleEndian(MutableByteView(frame), 0, static_cast<uint32_t>(payload_bytes));
   StoreLittleEndian(MutableByteView(frame), kTypeAt, static_cast<uint8_t>(type));
-  LDNN_CHECK(CheckHeader(frame).ok(), "a frame that no receiver takes");
+  LDNN_CHECK(CheckHeader(frame, kMostObjectBytes).ok(), "a frame that no receiver takes");
+  return frame;
+}
+
+Bytes EncodeFrame(FrameType type, ByteView payload) {
+  Bytes frame = NewFrame(type, payload.size());
   frame.insert(frame.end(), payload.begin(), payload.end());
   return frame;
+}
+
+Bytes EncodeObjectFrame(ByteView header, ByteView payload) {
+  LDNN_CHECK(header.size() == kObjectHeaderBytes, std::to_string(header.size()));
+  LDNN_CHECK(payload.size() <= kMostObjectBytes - kObjectHeaderBytes,
+             "an object that no frame holds");
+  Bytes frame = NewFrame(FrameType::kObject, header.size() + payload.size());
+  frame.insert(frame.end(), header.begin(), header.end());
+  frame.insert(frame.end(), payload.begin(), payload.end());
+  return frame;
+}
+
+FrameType TypeOfFrame(ByteView frame) {
+  return static_cast<FrameType>(LoadLittleEndian<uint8_t>(frame, kTypeAt));
+}
+
+Status FrameReader::Begin() {
+  LDNN_ASSIGN_OR_RETURN(length_, CheckHeader(header_, most_object_bytes_));
+  frame_.type = TypeOfFrame(header_);
+  frame_.payload.reserve(length_);
+  return OkStatus();
 }
 
 Result<std::vector<Frame>> FrameReader::Read(ByteView bytes) {
   std::vector<Frame> frames;
   // Piece by piece, so that no more than one frame is held, whatever comes at once.
   while (!bytes.empty()) {
-    size_t wanted = kFrameHeaderBytes;
-    if (held_.size() >= kFrameHeaderBytes) {
-      LDNN_ASSIGN_OR_RETURN(const size_t payload,
-                            CheckHeader(ByteView(held_).first(kFrameHeaderBytes)));
-      wanted += payload;
+    if (held_header_ < kFrameHeaderBytes) {
+      const size_t taken = std::min(bytes.size(), kFrameHeaderBytes - held_header_);
+      std::copy_n(bytes.begin(), taken, header_.begin() + static_cast<ptrdiff_t>(held_header_));
+      held_header_ += taken;
+      bytes = bytes.subspan(taken);
+      if (held_header_ < kFrameHeaderBytes) break;
+      LDNN_RETURN_IF_ERROR(Begin());
     }
-    const size_t taken = std::min(bytes.size(), wanted - held_.size());
-    held_.insert(held_.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(taken));
+    Bytes& payload = frame_.payload;
+    const size_t taken = std::min(bytes.size(), length_ - payload.size());
+    payload.insert(payload.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(taken));
     bytes = bytes.subspan(taken);
-    if (held_.size() < kFrameHeaderBytes) break;
-    LDNN_ASSIGN_OR_RETURN(const size_t payload,
-                          CheckHeader(ByteView(held_).first(kFrameHeaderBytes)));
-    if (held_.size() < kFrameHeaderBytes + payload) continue;
-    frames.push_back({static_cast<FrameType>(LoadLittleEndian<uint8_t>(held_, kTypeAt)),
-                      Bytes(held_.begin() + kFrameHeaderBytes, held_.end())});
-    held_.clear();
+    if (payload.size() < length_) break;
+    frames.push_back(std::exchange(frame_, {}));
+    held_header_ = 0;
   }
   return frames;
 }
@@ -157,30 +191,30 @@ Result<PeerHello> DecodeHello(ByteView payload) {
   return hello;
 }
 
-Bytes EncodeDoorbell(const Doorbell& doorbell) {
-  Bytes payload(kDoorbellBytes);
+Bytes EncodeObjectName(const ExchangeObjectName& name) {
+  Bytes payload(kNameBytes);
   const MutableByteView out(payload);
-  StoreLittleEndian(out, kIterationAt, doorbell.iteration);
-  StoreLittleEndian(out, kShardAt, doorbell.shard);
-  StoreLittleEndian(out, kIndexAt, doorbell.index);
-  StoreLittleEndian(out, kObjectKindAt, static_cast<uint8_t>(doorbell.kind));
-  StoreLittleEndian(out, kLayerAt, doorbell.layer);
+  StoreLittleEndian(out, kIterationAt, name.iteration);
+  StoreLittleEndian(out, kShardAt, static_cast<int32_t>(name.shard));
+  StoreLittleEndian(out, kIndexAt, static_cast<int32_t>(name.index));
+  StoreLittleEndian(out, kObjectKindAt, static_cast<uint8_t>(name.kind));
+  StoreLittleEndian(out, kLayerAt, static_cast<uint8_t>(name.layer));
   return payload;
 }
 
-Result<Doorbell> DecodeDoorbell(ByteView payload) {
-  if (payload.size() != kDoorbellBytes) return InvalidArgumentError("a doorbell of another length");
+Result<ExchangeObjectName> DecodeObjectName(ByteView payload) {
+  if (payload.size() != kNameBytes) return InvalidArgumentError("a name of another length");
   const auto kind = LoadLittleEndian<uint8_t>(payload, kObjectKindAt);
   if (!IsExchangeKind(kind) || !AreZero(payload.subspan(kLayerAt + 1))) {
-    return InvalidArgumentError("a doorbell for what is not exchanged");
+    return InvalidArgumentError("a name of what is not exchanged");
   }
-  Doorbell doorbell;
-  doorbell.iteration = LoadLittleEndian<int64_t>(payload, kIterationAt);
-  doorbell.shard = LoadLittleEndian<int32_t>(payload, kShardAt);
-  doorbell.index = LoadLittleEndian<int32_t>(payload, kIndexAt);
-  doorbell.kind = static_cast<ObjectKind>(kind);
-  doorbell.layer = LoadLittleEndian<uint8_t>(payload, kLayerAt);
-  return doorbell;
+  ExchangeObjectName name;
+  name.iteration = LoadLittleEndian<int64_t>(payload, kIterationAt);
+  name.shard = LoadLittleEndian<int32_t>(payload, kShardAt);
+  name.index = LoadLittleEndian<int32_t>(payload, kIndexAt);
+  name.kind = static_cast<ObjectKind>(kind);
+  name.layer = LoadLittleEndian<uint8_t>(payload, kLayerAt);
+  return name;
 }
 
 }  // namespace lambdadnn

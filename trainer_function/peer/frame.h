@@ -10,22 +10,27 @@
 
 #include "common/base/bytes.h"
 #include "common/base/status.h"
-#include "common/protocol/object_header.h"
+#include "common/protocol/exchange_object_name.h"
 #include "common/protocol/slice.h"
 
 namespace lambdadnn {
 
-inline constexpr uint16_t kPeerVersion = 1;
+inline constexpr uint16_t kPeerVersion = 2;
 inline constexpr size_t kFrameHeaderBytes = 8;
 inline constexpr size_t kNonceBytes = 32;
 inline constexpr size_t kProofBytes = 32;
 inline constexpr size_t kMostInvocationBytes = 400;
+// What the length of a frame can say.
+inline constexpr size_t kMostObjectBytes = 0xffffffff;
 
 enum class FrameType : uint8_t {
-  kHello = 1,  // who speaks, and a nonce
-  kProof = 2,  // that the speaker has the job's key
-  kPing = 3,   // the speaker lives
-  kDoorbell = 4,
+  kHello = 1,     // who speaks, and a nonce
+  kProof = 2,     // that the speaker has the job's key
+  kPing = 3,      // the speaker lives
+  kDoorbell = 4,  // an object lies in the store
+  kPull = 5,      // an object is wanted from its writer's memory
+  kObject = 6,    // as it would lie in the store, header and payload
+  kDone = 7,      // the speaker will not want anything any more
 };
 
 struct Frame {
@@ -34,19 +39,36 @@ struct Frame {
   friend bool operator==(const Frame&, const Frame&) = default;
 };
 
+// Of any type but kObject.
 Bytes EncodeFrame(FrameType type, ByteView payload);
+// An object's header and payload as a frame; ObjectOfFrame is what a store would be given.
+Bytes EncodeObjectFrame(ByteView header, ByteView payload);
+inline ByteView ObjectOfFrame(const Bytes& frame) {
+  return ByteView(frame).subspan(kFrameHeaderBytes);
+}
+FrameType TypeOfFrame(ByteView frame);
 
 // Takes a stream of bytes apart. After an error, which is kInvalidArgument, the stream is worth
 // nothing: a type that there is not, or a payload of another length than its type can have.
 class FrameReader {
  public:
+  // From now on there may be objects, of so many bytes with their header.
+  void AllowObjects(size_t most_object_bytes) { most_object_bytes_ = most_object_bytes; }
+
   // Every frame that these bytes complete.
   Result<std::vector<Frame>> Read(ByteView bytes);
   // Held of a frame that is not complete: less than the largest frame.
-  size_t held() const { return held_.size(); }
+  size_t held() const { return held_header_ + frame_.payload.size(); }
 
  private:
-  Bytes held_;
+  // The header is whole: whose frame it is, and how long it will be.
+  Status Begin();
+
+  size_t most_object_bytes_ = 0;
+  std::array<std::byte, kFrameHeaderBytes> header_{};
+  size_t held_header_ = 0;
+  Frame frame_;  // that has begun, once the header is whole
+  size_t length_ = 0;
 };
 
 // Who a function is in a round of slices.
@@ -65,17 +87,9 @@ struct PeerHello {
 Bytes EncodeHello(const PeerHello& hello);
 Result<PeerHello> DecodeHello(ByteView payload);
 
-// The object of this name lies in the store. Job, revision and incarnation are the connection's.
-struct Doorbell {
-  ObjectKind kind = ObjectKind::kGradient;
-  int64_t iteration = 0;
-  uint8_t layer = 0;  // of the writer
-  int32_t shard = 0;
-  int32_t index = 0;  // of the writer in its layer
-  friend auto operator<=>(const Doorbell&, const Doorbell&) = default;
-};
-Bytes EncodeDoorbell(const Doorbell& doorbell);
+// Names in the frames that speak of an object. Job, revision and incarnation are the connection's.
+Bytes EncodeObjectName(const ExchangeObjectName& name);
 // Whether the plan has such an object is the receiver's to check.
-Result<Doorbell> DecodeDoorbell(ByteView payload);
+Result<ExchangeObjectName> DecodeObjectName(ByteView payload);
 
 }  // namespace lambdadnn

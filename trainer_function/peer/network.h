@@ -16,12 +16,15 @@
 
 namespace lambdadnn {
 
+// Not changed any more, so that several connections, and others, may share it.
+using SharedBytes = std::shared_ptr<const Bytes>;
+
 // An ordered stream of bytes to another process and back.
 class Connection {
  public:
   virtual ~Connection() = default;
   // Sent after all that was sent before. Nothing after Close or OnClosed.
-  virtual void Send(Bytes bytes) = 0;
+  virtual void Send(SharedBytes bytes) = 0;
   // Of these, what the other side has not taken yet.
   virtual size_t UnsentBytes() const = 0;
   // Ends it at once; its handler is not called again.

@@ -38,16 +38,17 @@ class PeerChannel::State : public std::enable_shared_from_this<PeerChannel::Stat
 
   void Begin();
   void End();
-  void Deliver(const std::vector<PeerId>& to, const Bytes& frame);
+  void Deliver(const std::vector<PeerId>& to, const SharedBytes& frame);
 
   Instant Now() { return runtime_.clock.Now(); }
   PeerHello NewHello();
   const PeerSecret& key() const { return options_.key; }
+  size_t most_object_bytes() const { return options_.most_object_bytes; }
   // Whether one that claims to be this may speak here: `dialed` when this role connected to it.
   Status Check(const PeerHello& hello, const std::optional<PeerId>& dialed) const;
   // Both sides are known. False: there is a better connection to that peer.
   bool Admit(const std::shared_ptr<Link>& link);
-  Status Take(const PeerId& from, const Frame& frame);
+  Status Take(const PeerId& from, Frame frame);
   // A link has ended; the last that is heard of it.
   void Gone(Link& link, const Status& why);
 
@@ -99,10 +100,10 @@ class PeerChannel::Link : public ConnectionHandler,
   void OnBytes(ByteView bytes) override {
     heard = state_->Now();
     const std::shared_ptr<Link> self = shared_from_this();  // may be let go below
-    const Result<std::vector<Frame>> frames = reader_.Read(bytes);
+    Result<std::vector<Frame>> frames = reader_.Read(bytes);
     if (!frames.ok()) return Drop(frames.status());
-    for (const Frame& frame : *frames) {
-      if (const Status taken = TakeFrame(frame); !taken.ok()) return Drop(taken);
+    for (Frame& frame : *frames) {
+      if (const Status taken = TakeFrame(std::move(frame)); !taken.ok()) return Drop(taken);
       if (dropped_) return;
     }
   }
@@ -121,10 +122,11 @@ class PeerChannel::Link : public ConnectionHandler,
     state_->Gone(*this, why);
   }
 
-  void Say(Bytes frame) {
+  void Say(SharedBytes frame) {
     said = state_->Now();
     connection->Send(std::move(frame));
   }
+  void Say(Bytes frame) { Say(std::make_shared<const Bytes>(std::move(frame))); }
 
   bool is_known() const { return known_; }
   PeerId peer() const { return IdOf(*handshake_.peer()); }
@@ -138,12 +140,13 @@ class PeerChannel::Link : public ConnectionHandler,
   Instant said;
 
  private:
-  Status TakeFrame(const Frame& frame) {
-    if (known_) return state_->Take(peer(), frame);
+  Status TakeFrame(Frame frame) {
+    if (known_) return state_->Take(peer(), std::move(frame));
     LDNN_ASSIGN_OR_RETURN(Bytes answer, handshake_.Take(frame));
     if (!answer.empty()) Say(std::move(answer));
     if (!handshake_.done()) return OkStatus();
     known_ = true;
+    reader_.AllowObjects(state_->most_object_bytes());
     if (state_->Admit(shared_from_this())) return OkStatus();
     known_ = false;
     return AlreadyExistsError("a later function has its place");
@@ -241,18 +244,32 @@ bool PeerChannel::State::Admit(const std::shared_ptr<Link>& link) {
   return true;
 }
 
-Status PeerChannel::State::Take(const PeerId& from, const Frame& frame) {
+Status PeerChannel::State::Take(const PeerId& from, Frame frame) {
   if (frame.type == FrameType::kPing) return OkStatus();
-  if (frame.type != FrameType::kDoorbell) {
-    return InvalidArgumentError("a frame of the handshake after its end");
-  }
-  LDNN_ASSIGN_OR_RETURN(const Doorbell doorbell, DecodeDoorbell(frame.payload));
   {
     const std::lock_guard lock(mutex);
-    ++counts.received;
+    if (frame.type == FrameType::kDoorbell) ++counts.received;
+    if (frame.type == FrameType::kObject) ++counts.objects;
+    if (frame.type == FrameType::kObject) counts.object_bytes += std::ssize(frame.payload);
   }
-  listener_.OnDoorbell(from, doorbell);
-  return OkStatus();
+  switch (frame.type) {
+    case FrameType::kDoorbell: {
+      LDNN_ASSIGN_OR_RETURN(const ExchangeObjectName name, DecodeObjectName(frame.payload));
+      listener_.OnDoorbell(from, name);
+      return OkStatus();
+    }
+    case FrameType::kPull: {
+      LDNN_ASSIGN_OR_RETURN(const ExchangeObjectName name, DecodeObjectName(frame.payload));
+      return listener_.OnPull(from, name);
+    }
+    case FrameType::kObject:
+      return listener_.OnObject(from, std::move(frame.payload));
+    case FrameType::kDone:
+      listener_.OnDone(from);
+      return OkStatus();
+    default:
+      return InvalidArgumentError("a frame of the handshake after its end");
+  }
 }
 
 // The caller keeps the link.
@@ -316,12 +333,14 @@ void PeerChannel::State::Tick() {
   network_.After(FromSeconds(kTickSeconds), [self = shared_from_this()] { self->Tick(); });
 }
 
-void PeerChannel::State::Deliver(const std::vector<PeerId>& to, const Bytes& frame) {
+void PeerChannel::State::Deliver(const std::vector<PeerId>& to, const SharedBytes& frame) {
+  const bool is_hint = TypeOfFrame(*frame) == FrameType::kDoorbell;
   for (const PeerId& peer : to) {
     const auto found = by_peer_.find(peer);
-    const bool takes =
-        found != by_peer_.end() && found->second->connection->UnsentBytes() <= kMostUnsentBytes;
+    const bool takes = found != by_peer_.end() &&
+                       (!is_hint || found->second->connection->UnsentBytes() <= kMostUnsentBytes);
     if (takes) found->second->Say(frame);
+    if (!is_hint) continue;
     const std::lock_guard lock(mutex);
     ++(takes ? counts.sent : counts.dropped);
   }
@@ -341,8 +360,12 @@ PeerChannel::~PeerChannel() {
 }
 
 void PeerChannel::Send(std::vector<PeerId> to, FrameType type, ByteView payload) {
+  Send(std::move(to), std::make_shared<const Bytes>(EncodeFrame(type, payload)));
+}
+
+void PeerChannel::Send(std::vector<PeerId> to, SharedBytes frame) {
   if (to.empty()) return;
-  network_.Post([state = state_, to = std::move(to), frame = EncodeFrame(type, payload)] {
+  network_.Post([state = state_, to = std::move(to), frame = std::move(frame)] {
     state->Deliver(to, frame);
   });
 }

@@ -4,8 +4,9 @@
 // Opening is tried again for as long as the slice runs. A peer that says nothing for
 // kSilenceSeconds is lost, also where its machine has gone without a word.
 //
-// Nothing that is sent is sure to arrive: there may be no connection yet, or none any more, or a
-// peer that does not read. Messages are therefore hints, and nothing depends on them.
+// Nothing that is sent is sure to arrive: there may be no connection yet, or none any more. What
+// arrives over a connection does so in the order in which it was sent; doorbells, which are hints,
+// are left out while a peer does not read.
 //
 // Made and destroyed by the slice's task; Send and the counts from any task.
 #pragma once
@@ -34,7 +35,7 @@ inline constexpr double kHandshakeSeconds = 2;
 // begun, or its machine may be gone.
 inline constexpr double kFirstDialSeconds = 0.05;
 inline constexpr double kMostDialSeconds = 1;
-// Messages to a peer that does not read them are dropped beyond this.
+// Doorbells to a peer that does not read them are dropped beyond this.
 inline constexpr size_t kMostUnsentBytes = size_t{64} << 10;
 // Connections that others opened and that have not shown who they are.
 inline constexpr size_t kMostStrangers = 64;
@@ -57,25 +58,35 @@ struct PeerChannelOptions {
   PeerHello self;  // the nonce is not used
   PeerSecret key{};
   std::vector<DialedPeer> dialed = {};
+  // Objects that peers may send have so many bytes at most, with their header; 0 = they send none.
+  size_t most_object_bytes = 0;
   // Those that connect to this role; nobody else is let in.
   std::set<PeerId> expected = {};
 };
 
 // Since the channel was made.
 struct PeerCounts {
-  int64_t sent = 0;      // messages, one for each peer
-  int64_t received = 0;  // messages
-  int64_t dropped = 0;   // messages for a peer without a connection, or one that does not read
-  int64_t opened = 0;    // connections that came to be, both sides known
-  int64_t lost = 0;      // of these, those that ended before the slice did
-  int64_t refused = 0;   // connections that never came to be: not reached, another key, garbage
+  int64_t sent = 0;          // doorbells, one for each peer
+  int64_t received = 0;      // doorbells
+  int64_t dropped = 0;       // doorbells for a peer without a connection, or that does not read
+  int64_t objects = 0;       // received
+  int64_t object_bytes = 0;  // of these, headers included
+  int64_t opened = 0;        // connections that came to be, both sides known
+  int64_t lost = 0;          // of these, those that ended before the slice did
+  int64_t refused = 0;       // connections that never came to be: not reached, another key, garbage
 };
 
 class PeerListener {
  public:
   virtual ~PeerListener() = default;
-  // On the network's task; must return soon.
-  virtual void OnDoorbell(const PeerId& from, const Doorbell& doorbell) = 0;
+  // On the network's task; must return soon. An error ends the connection: what was said is none
+  // of this peer's business.
+  virtual void OnDoorbell(const PeerId& from, const ExchangeObjectName& name) = 0;
+  virtual Status OnPull(const PeerId& from, const ExchangeObjectName& name) = 0;
+  // As it would lie in the store; not checked yet.
+  virtual Status OnObject(const PeerId& from, Bytes object) = 0;
+  virtual void OnDone(const PeerId& peer) = 0;
+  // Also of one that was connected before: what was sent to it, or by it, may be lost.
   virtual void OnConnected(const PeerId& peer) = 0;
   virtual void OnLost(const PeerId& peer) = 0;
 };
@@ -92,6 +103,8 @@ class PeerChannel {
 
   // One message to each of these peers. Never waits for a peer.
   void Send(std::vector<PeerId> to, FrameType type, ByteView payload);
+  // The same with a frame that is shared.
+  void Send(std::vector<PeerId> to, SharedBytes frame);
   PeerCounts Counts() const;
   // Why the last connection was refused, with the peer or its address; empty = none was.
   std::string LastRefusal() const;

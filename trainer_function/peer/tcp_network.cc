@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer_function/peer/tcp_network.h"
 
-#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -11,6 +10,7 @@
 #include <boost/asio/write.hpp>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "common/base/endpoint.h"
 #include "common/base/text.h"
@@ -24,7 +24,7 @@ using net::ip::tcp;
 namespace {
 
 constexpr long long kMostPort = 65535;
-constexpr size_t kReadBytes = size_t{16} << 10;
+constexpr size_t kReadBytes = size_t{64} << 10;
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // out of descriptors
 
 Result<tcp::endpoint> ParseAddress(const std::string& address) {
@@ -86,10 +86,10 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
     Begin(net::ssl::stream_base::server);
   }
 
-  void Send(Bytes bytes) override {
+  void Send(SharedBytes bytes) override {
     if (IsOver()) return;
-    unsent_ += bytes.size();
-    next_.insert(next_.end(), bytes.begin(), bytes.end());
+    unsent_ += bytes->size();
+    next_.push_back(std::move(bytes));
     if (is_open_ && writing_.empty()) Write();
   }
 
@@ -159,18 +159,19 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
 
   void Write() {
     writing_.swap(next_);
+    std::vector<net::const_buffer> buffers;
+    for (const SharedBytes& bytes : writing_) buffers.push_back(net::buffer(*bytes));
     auto done = [self = shared_from_this()](error_code error, size_t) {
       if (self->IsOver()) return;
       if (error) return self->Fail("writing", error);
-      self->unsent_ -= self->writing_.size();
+      for (const SharedBytes& bytes : self->writing_) self->unsent_ -= bytes->size();
       self->writing_.clear();
       if (!self->next_.empty()) self->Write();
     };
-    const auto buffer = net::buffer(writing_);
     if (tls_.has_value()) {
-      net::async_write(*tls_, buffer, std::move(done));
+      net::async_write(*tls_, buffers, std::move(done));
     } else {
-      net::async_write(socket_, buffer, std::move(done));
+      net::async_write(socket_, buffers, std::move(done));
     }
   }
 
@@ -179,9 +180,9 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
   std::optional<net::ssl::stream<tcp::socket&>> tls_;
   std::shared_ptr<ConnectionHandler> handler_;  // null = it is over
   bool is_open_ = false;
-  std::array<std::byte, kReadBytes> read_{};
-  Bytes writing_;  // by a write that has not ended
-  Bytes next_;
+  Bytes read_ = Bytes(kReadBytes);
+  std::vector<SharedBytes> writing_;  // by a write that has not ended
+  std::vector<SharedBytes> next_;
   size_t unsent_ = 0;
 };
 

@@ -12,16 +12,13 @@
 #include "common/objectstore/metered_object_store.h"
 #include "common/objectstore/object_store.h"
 #include "common/objectstore/retrying_object_store.h"
-#include "common/protocol/exchange_peers.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
-#include "trainer_function/parameter_server/server_role.h"
 #include "trainer_function/server/cpu_pacer.h"
 #include "trainer_function/server/pacing.h"
+#include "trainer_function/server/training_roles.h"
 #include "trainer_function/training/profile_role.h"
-#include "trainer_function/training/worker_role.h"
-#include "trainer_function/transport/loopback_transport.h"
-#include "trainer_function/transport/store_transport.h"
+#include "trainer_function/transport/slice_exchange.h"
 
 namespace lambdadnn {
 namespace {
@@ -56,109 +53,6 @@ TrainingEnvironment TrainingPart(const SliceEnvironment& environment, KeptTraini
           [&environment] { return Usage(environment).cpu_seconds; }};
 }
 
-Status RunTrainingRole(const RoleContext& context, const Role& role, Transport& transport,
-                       const SliceEnvironment& environment, KeptTraining& kept,
-                       SliceRecord* record) {
-  SliceSession session(context, role, transport, std::move(*record));
-  const Status status = role.kind == RoleKind::kServer
-                            ? RunServerRole(session)
-                            : RunWorkerRole(session, TrainingPart(environment, kept));
-  *record = std::move(session.record());
-  return status;
-}
-
-// A worker with the servers in its function, each on a task of its own. The record is the
-// worker's, with the checkpoint that a root has seen completed; as one role's time is what the
-// slice takes, so are its phases. The first failure ends all of them.
-class HostedRoles {
- public:
-  HostedRoles(const RoleContext& context, const SliceEnvironment& environment, KeptTraining& kept,
-              const SliceRecord& blank)
-      : context_(context),
-        environment_(environment),
-        kept_(kept),
-        store_(context),
-        transport_(context.runtime, context.interrupt, store_, context.request.plan.aggregation,
-                   context.request.role().rank) {
-    for (const AssignedRole& assigned : context.request.roles) {
-      parts_.push_back({assigned.role, blank, OkStatus()});
-    }
-  }
-
-  Status Run(SliceRecord* record) {
-    {
-      std::vector<std::unique_ptr<Task>> servers;
-      for (size_t i = 1; i < parts_.size(); ++i) {
-        servers.push_back(context_.runtime.executor.Spawn(
-            parts_[i].role.Name(), [this, &part = parts_[i]] { RunServer(&part); }));
-      }
-      RunPart(context_, &parts_.front());
-    }  // joins
-    *record = std::move(parts_.front().record);
-    for (const Part& server : std::span(parts_).subspan(1)) {
-      if (server.record.checkpoint) record->checkpoint = server.record.checkpoint;
-      record->permanent = record->permanent || server.record.permanent;
-    }
-    if (!failure_.ok()) return failure_;
-    for (const Part& server : std::span(parts_).subspan(1)) {
-      const SliceRecord& other = server.record;
-      if (other.next_iteration == record->next_iteration && other.outcome == record->outcome)
-        continue;
-      return InternalError(server.role.Name() + " ended at iteration " +
-                           std::to_string(other.next_iteration) + ", and the worker beside it at " +
-                           std::to_string(record->next_iteration));
-    }
-    return OkStatus();
-  }
-
- private:
-  struct Part {
-    Role role;
-    SliceRecord record;
-    Status status;
-  };
-
-  void RunServer(Part* part) {
-    // What it spends is in the worker's phases: of the process, and while the worker waits.
-    PhaseMeter phases(context_.runtime.clock, {}, context_.started);
-    const RoleContext own = {context_.runtime, context_.store, context_.interrupt,
-                             context_.request, context_.emit,  context_.stop_wanted,
-                             context_.pace,    phases,         context_.started};
-    RunPart(own, part);
-  }
-
-  void RunPart(const RoleContext& context, Part* part) {
-    part->status =
-        RunTrainingRole(context, part->role, transport_, environment_, kept_, &part->record);
-    if (part->status.ok()) return;
-    const std::lock_guard lock(mutex_);
-    if (failure_.ok()) failure_ = part->status;
-    context_.interrupt.Abort();
-  }
-
-  const RoleContext& context_;
-  const SliceEnvironment& environment_;
-  KeptTraining& kept_;
-  StoreTransport store_;
-  LoopbackTransport transport_;
-  std::vector<Part> parts_;
-  std::mutex mutex_;  // guards the failure
-  Status failure_;
-};
-
-Status RunRoles(const RoleContext& context, const SliceEnvironment& environment, KeptTraining& kept,
-                SliceRecord* record) {
-  const SliceRequest& request = context.request;
-  if (request.role().kind == RoleKind::kProfile) {
-    return RunProfileRole(context, TrainingPart(environment, kept), record);
-  }
-  if (request.plan.aggregation.placement == Placement::kWorkers) {
-    return HostedRoles(context, environment, kept, *record).Run(record);
-  }
-  StoreTransport transport(context);
-  return RunTrainingRole(context, request.role(), transport, environment, kept, record);
-}
-
 // The record that an earlier run of this invocation left.
 std::optional<SliceRecord> FindRecord(ObjectStore& store, const SliceRequest& request) {
   const auto bytes = GetBounded(store, RecordKey(request.store.prefix, request.invocation),
@@ -172,27 +66,21 @@ std::optional<SliceRecord> FindRecord(ObjectStore& store, const SliceRequest& re
   return {};
 }
 
-// Null where functions do not reach each other, and for a profile, which meets nobody. Of a request
-// that the role refuses itself, as it names no role of the plan, also null.
-std::unique_ptr<Doorbells> DoorbellsOf(Runtime& runtime, const SliceEnvironment& environment,
-                                       const SliceRequest& request) {
-  const bool meets = request.role().kind != RoleKind::kProfile &&
-                     IsRoleOf(request.plan.aggregation, ExchangeRoleOf(request.role()));
-  if (environment.peers.network == nullptr || !meets) return nullptr;
-  return std::make_unique<Doorbells>(runtime, environment.peers, request);
-}
-
 // Absent at first: the others may still be starting.
-std::optional<int64_t> UnreachedPeers(const Doorbells& bells, Runtime& runtime, Instant started) {
+std::optional<int64_t> UnreachedPeers(const SlicePeers& peers, Runtime& runtime, Instant started) {
   if (runtime.clock.Now() - started < kPeersStart) return std::nullopt;
-  return bells.Unreached();
+  return peers.Unreached();
 }
 
 void AddCounts(const PeerCounts& counts, SliceRecord* record) {
-  const std::pair<const char*, int64_t> named[] = {
-      {"doorbellsSent", counts.sent},       {"doorbellsReceived", counts.received},
-      {"doorbellsDropped", counts.dropped}, {"peersConnected", counts.opened},
-      {"peersLost", counts.lost},           {"peersRefused", counts.refused}};
+  const std::pair<const char*, int64_t> named[] = {{"doorbellsSent", counts.sent},
+                                                   {"doorbellsReceived", counts.received},
+                                                   {"doorbellsDropped", counts.dropped},
+                                                   {"peerObjects", counts.objects},
+                                                   {"peerObjectBytes", counts.object_bytes},
+                                                   {"peersConnected", counts.opened},
+                                                   {"peersLost", counts.lost},
+                                                   {"peersRefused", counts.refused}};
   for (const auto& [name, count] : named) record->metrics[name] = static_cast<double>(count);
 }
 
@@ -238,36 +126,44 @@ SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
     MeteredObjectStore metered(patient, runtime.clock);
     PhaseMeter phases(runtime.clock, PhaseSourcesOf(environment, metered), started);
     if (auto earlier = FindRecord(metered, request)) return *std::move(earlier);
-    const std::unique_ptr<Doorbells> bells = DoorbellsOf(runtime, environment, request);
+    const bool trains = request.role().kind != RoleKind::kProfile;
+    std::optional<SliceExchange> exchange;
+    if (trains) {
+      exchange.emplace(runtime, environment.peers, request, metered, signals.interrupt);
+    }
+    const SlicePeers* const peers = trains ? exchange->peers() : nullptr;
     // A profile measures exchanges with itself, as training will find them.
     std::optional<LocalBells> own_bells;
-    if (environment.peers.network != nullptr && request.role().kind == RoleKind::kProfile) {
-      own_bells.emplace(runtime);
-    }
+    if (environment.peers.network != nullptr && !trains) own_bells.emplace(runtime);
     const auto tell = [&](ProgressLine line) {
       const StoreCounters counts = metered.Counts();
       line.objects_added = metered.TakeMostAdded();
       line.puts = counts.PricedPuts();
       line.gets = counts.PricedGets();
-      if (bells != nullptr) line.unreached_peers = UnreachedPeers(*bells, runtime, started);
+      if (peers != nullptr) line.unreached_peers = UnreachedPeers(*peers, runtime, started);
       emit(line);
     };
-    const RoleContext context = {
-        runtime,
-        metered,
-        signals.interrupt,
-        request,
-        tell,
-        [&signals] { return signals.stop_wanted.load(); },
-        environment.pace ? environment.pace : [] {},
-        phases,
-        started,
-        own_bells.has_value() ? &*own_bells : static_cast<Bells*>(bells.get())};
-    status = RunRoles(context, environment, kept, &record);
-    if (bells != nullptr) {
-      AddCounts(bells->Counts(), &record);
+    const RoleContext context = {runtime,
+                                 metered,
+                                 signals.interrupt,
+                                 request,
+                                 tell,
+                                 [&signals] { return signals.stop_wanted.load(); },
+                                 environment.pace ? environment.pace : [] {},
+                                 phases,
+                                 started,
+                                 own_bells.has_value() ? &*own_bells : nullptr};
+    const TrainingEnvironment training = TrainingPart(environment, kept);
+    status = trains ? RunTrainingRoles(context, exchange->transport(), training, &record)
+                    : RunProfileRole(context, training, &record);
+    if (trains && status.ok()) {
+      phases.Enter(Phase::kPush);
+      status = exchange->Finish();
+    }
+    if (peers != nullptr) {
+      AddCounts(peers->Counts(), &record);
       const auto& tell_unreached = environment.peers.tell_unreached;
-      if (tell_unreached && bells->Unreached() > 0) tell_unreached(bells->LastRefusal());
+      if (tell_unreached && peers->Unreached() > 0) tell_unreached(peers->LastRefusal());
     }
     record.store = metered.Counts();
     record.latencies = metered.Latencies();
@@ -325,9 +221,6 @@ Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& envi
                            .WithContext("store.prefix and invocation"));
   const ExecutionPlan& plan = request.plan;
   LDNN_RETURN_IF_ERROR(plan.Validate());
-  if (plan.aggregation.transport != TransportKind::kObjectStore) {
-    return InvalidArgumentError("plan.aggregation: this function serves transport ObjectStore");
-  }
   LDNN_RETURN_IF_ERROR(ValidateRoles(request));
   if (request.first_iteration < 0 || request.incarnation < 0) {
     return InvalidArgumentError("firstIteration and incarnation must not be negative");

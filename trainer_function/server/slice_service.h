@@ -23,7 +23,7 @@
 #include "common/protocol/slice.h"
 #include "trainer_function/data/dataset.h"
 #include "trainer_function/model/trainable_model.h"
-#include "trainer_function/transport/doorbells.h"
+#include "trainer_function/transport/slice_peers.h"
 
 namespace lambdadnn {
 
@@ -54,7 +54,7 @@ struct SliceEnvironment {
   // For how long CPU quotas have kept this process from running so far: by its control group
   // (common/base/throttled_time.h) and by pacing; null = records say zero.
   std::function<double()> throttled_seconds;
-  // How training roles reach each other (doorbells.h).
+  // How training roles reach each other (slice_peers.h).
   PeerAccess peers = {};
 };
 

@@ -3,18 +3,14 @@
 
 namespace lambdadnn {
 
-Doorbell DoorbellOf(const ExchangeObjectName& name) {
-  return {name.kind, name.iteration, static_cast<uint8_t>(name.layer), name.shard, name.index};
-}
-
 class RungNames::RingWatch final : public ArrivalWatch {
  public:
-  RingWatch(RungNames& names, const Doorbell& doorbell, int readers)
-      : names_(names), key_(doorbell.iteration, doorbell), readers_(readers) {
+  RingWatch(RungNames& names, const ExchangeObjectName& name, int readers)
+      : names_(names), key_(name.iteration, name), readers_(readers) {
     const MonitorLock lock(*names_.monitor_);
-    Name& name = names_.names_[key_];
-    ++name.watches;
-    ++name.watched;
+    Name& watched = names_.names_[key_];
+    ++watched.watches;
+    ++watched.watched;
   }
   ~RingWatch() override {
     const MonitorLock lock(*names_.monitor_);
@@ -46,16 +42,16 @@ class RungNames::RingWatch final : public ArrivalWatch {
 RungNames::RungNames(Runtime& runtime)
     : clock_(runtime.clock), monitor_(runtime.executor.NewMonitor()) {}
 
-void RungNames::Ring(const Doorbell& doorbell) {
+void RungNames::Ring(const ExchangeObjectName& name) {
   const MonitorLock lock(*monitor_);
-  ++names_[{doorbell.iteration, doorbell}].rings;
+  ++names_[{name.iteration, name}].rings;
   for (auto oldest = names_.begin(); names_.size() > kMostRung && oldest != names_.end();) {
     oldest = oldest->second.watches == 0 ? names_.erase(oldest) : std::next(oldest);
   }
   monitor_->NotifyAll();
 }
 
-void RungNames::Wake(const std::function<bool(const Doorbell&)>& which) {
+void RungNames::Wake(const std::function<bool(const ExchangeObjectName&)>& which) {
   const MonitorLock lock(*monitor_);
   for (auto& [key, name] : names_) {
     if (name.watches > 0 && which(key.second)) ++name.rings;
@@ -63,8 +59,8 @@ void RungNames::Wake(const std::function<bool(const Doorbell&)>& which) {
   monitor_->NotifyAll();
 }
 
-std::unique_ptr<ArrivalWatch> RungNames::Watch(const Doorbell& doorbell, int readers) {
-  return std::make_unique<RingWatch>(*this, doorbell, readers);
+std::unique_ptr<ArrivalWatch> RungNames::Watch(const ExchangeObjectName& name, int readers) {
+  return std::make_unique<RingWatch>(*this, name, readers);
 }
 
 }  // namespace lambdadnn

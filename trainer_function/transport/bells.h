@@ -28,8 +28,6 @@ class Bells {
   virtual std::unique_ptr<ArrivalWatch> Watch(const ExchangeObjectName& name) = 0;
 };
 
-Doorbell DoorbellOf(const ExchangeObjectName& name);
-
 // Remembered of what was rung and not waited for yet; the oldest iterations go first.
 inline constexpr size_t kMostRung = 4096;
 
@@ -38,11 +36,11 @@ class RungNames {
  public:
   explicit RungNames(Runtime& runtime);
 
-  void Ring(const Doorbell& doorbell);
+  void Ring(const ExchangeObjectName& name);
   // Ends a wait for each of these that is waited for.
-  void Wake(const std::function<bool(const Doorbell&)>& which);
+  void Wake(const std::function<bool(const ExchangeObjectName&)>& which);
   // One of `readers` that will watch this. Must not outlive this.
-  std::unique_ptr<ArrivalWatch> Watch(const Doorbell& doorbell, int readers = 1);
+  std::unique_ptr<ArrivalWatch> Watch(const ExchangeObjectName& name, int readers = 1);
 
  private:
   class RingWatch;
@@ -52,7 +50,7 @@ class RungNames {
     int64_t rings = 0;
   };
   // The iteration first, so that the oldest is at the begin.
-  using Key = std::pair<int64_t, Doorbell>;
+  using Key = std::pair<int64_t, ExchangeObjectName>;
 
   Clock& clock_;
   const std::unique_ptr<Monitor> monitor_;
@@ -63,10 +61,10 @@ class RungNames {
 class LocalBells final : public Bells {
  public:
   explicit LocalBells(Runtime& runtime) : names_(runtime) {}
-  void Ring(const ExchangeObjectName& name) override { names_.Ring(DoorbellOf(name)); }
+  void Ring(const ExchangeObjectName& name) override { names_.Ring(name); }
   bool Expects(const ExchangeObjectName&) const override { return true; }
   std::unique_ptr<ArrivalWatch> Watch(const ExchangeObjectName& name) override {
-    return names_.Watch(DoorbellOf(name));
+    return names_.Watch(name);
   }
 
  private:

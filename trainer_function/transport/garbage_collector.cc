@@ -11,7 +11,9 @@ GarbageCollector::GarbageCollector(Runtime& runtime, Interrupt& interrupt, Trans
 Status GarbageCollector::Add(std::span<const ExchangeObjectName> names, int64_t bytes) {
   names_.insert(names_.end(), names.begin(), names.end());
   bytes_ += bytes;
-  if (std::ssize(names_) >= kGarbageObjects || bytes_ >= kGarbageBytes) Delete();
+  const bool is_due = transport_.HoldsInMemory() || std::ssize(names_) >= kGarbageObjects ||
+                      bytes_ >= kGarbageBytes;
+  if (is_due) Delete();
   return pool_.WaitFor([this] { return requests_ <= kGarbageRequests; });
 }
 

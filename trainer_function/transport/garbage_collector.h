@@ -17,7 +17,8 @@
 
 namespace lambdadnn {
 
-// Deleted together; fewer once they have so many bytes.
+// Deleted together; fewer once they have so many bytes, or where the transport holds them in
+// memory.
 inline constexpr int64_t kGarbageObjects = 8;
 inline constexpr int64_t kGarbageBytes = int64_t{16} << 20;
 // Requests that may be under way or waiting.

@@ -4,13 +4,6 @@
 #include <algorithm>
 
 namespace lambdadnn {
-namespace {
-
-// Interval between checks for an abort while waiting in the kernel, which wakes for hints alone.
-constexpr Duration kAbortLook = std::chrono::milliseconds(100);
-
-}  // namespace
-
 Interrupt::Interrupt(Runtime& runtime, Instant deadline)
     : clock_(runtime.clock), deadline_(deadline), monitor_(runtime.executor.NewMonitor()) {}
 

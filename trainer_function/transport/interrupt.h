@@ -12,6 +12,9 @@
 
 namespace lambdadnn {
 
+// Waits on others' monitors look for an abort as often.
+inline constexpr Duration kAbortLook = std::chrono::milliseconds(100);
+
 class Interrupt {
  public:
   // `deadline`: when waits end with kDeadlineExceeded.

@@ -9,29 +9,27 @@
 
 #include <map>
 #include <memory>
-#include <tuple>
 
 #include "common/base/runtime.h"
-#include "common/plan/plan.h"
-#include "trainer_function/transport/interrupt.h"
+#include "common/plan/exchange_roles.h"
+#include "trainer_function/transport/exchange_codec.h"
+#include "trainer_function/transport/role_context.h"
 #include "trainer_function/transport/transport.h"
 
 namespace lambdadnn {
 
 class LoopbackTransport final : public Transport {
  public:
-  // Of the function of worker `rank`. All must outlive this.
-  LoopbackTransport(Runtime& runtime, Interrupt& interrupt, Transport& others,
-                    const AggregationPlan& aggregation, int rank);
+  // Of the slice that the context is of. Both must outlive this.
+  LoopbackTransport(const RoleContext& context, Transport& others);
 
   Status Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
               ByteView payload) override;
   Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) override;
   Status Discard(std::span<const ExchangeObjectName> names) override;
+  bool HoldsInMemory() const override { return others_.HoldsInMemory(); }
 
  private:
-  using Key = std::tuple<ObjectKind, int64_t, int, int, int>;
-  static Key KeyOf(const ExchangeObjectName& name);
   class Arrival;
 
   // Who reads what a role of this function writes.
@@ -51,9 +49,10 @@ class LoopbackTransport final : public Transport {
   Interrupt& interrupt_;
   Transport& others_;
   const AggregationPlan& aggregation_;
-  const int rank_;
+  const ExchangeCodec codec_;
+  const ExchangeRole own_;
   const std::unique_ptr<Monitor> monitor_;  // guards what follows
-  std::map<Key, Held> held_;
+  std::map<ExchangeObjectName, Held> held_;
 };
 
 }  // namespace lambdadnn

@@ -36,13 +36,17 @@ StoreTransport::StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& 
       store_(store),
       interrupt_(interrupt),
       scope_(std::move(scope)),
-      job_(Xxh3(AsBytes(job_uid))),
-      block_elements_(block_elements),
+      codec_(scope_, job_uid, block_elements),
       bells_(bells) {}
 
 StoreTransport::StoreTransport(const RoleContext& context)
     : StoreTransport(context.runtime, context.store, context.interrupt, context.scope(),
                      context.request.job.uid, context.request.plan.block_elements, context.bells) {}
+
+Result<ReceivedObject> StoreTransport::PullOnce(const ExchangeObjectName& name, Range elements) {
+  LDNN_ASSIGN_OR_RETURN(Bytes bytes, store_.Get(KeyOf(scope_, name), std::nullopt));
+  return codec_.Verify(name, elements, std::move(bytes));
+}
 
 Duration StoreTransport::CountMiss(Duration took) {
   constexpr double kWeight = 0.1;
@@ -54,29 +58,12 @@ Duration StoreTransport::CountMiss(Duration took) {
 
 Status StoreTransport::Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
                             ByteView payload) {
-  LDNN_CHECK(payload.size() == PayloadBytes(name.kind, metadata.elements, block_elements_),
-             name.Brief());
-  ObjectHeader header;
-  header.job = job_;
-  header.plan_revision = scope_.plan_revision;
-  header.incarnation = scope_.incarnation;
-  header.iteration = name.iteration;
-  header.base_version = name.iteration;
-  header.kind = name.kind;
-  header.data_type = name.kind == ObjectKind::kNorms ? DataType::kFloat64 : DataType::kFloat32;
-  header.layer = static_cast<uint8_t>(name.layer);
-  header.shard = name.shard;
-  header.rank = name.index;
-  header.elements = metadata.elements;
-  header.samples = metadata.samples;
-  header.loss_sum = metadata.loss_sum;
-  header.stop_at = metadata.stop_at;
-  header.stop_is_final = metadata.stop_is_final;
-  header.payload_bytes = payload.size();
-  header.payload_xxh3 = Xxh3(payload);
-  std::array<std::byte, kObjectHeaderBytes> encoded;
-  EncodeHeader(header, encoded);
-  const std::array<ByteView, 2> parts = {ByteView(encoded), payload};
+  const Bytes header = codec_.EncodedHeaderOf(name, metadata, payload);
+  const std::array<ByteView, 2> parts = {ByteView(header), payload};
+  return PutObject(name, parts);
+}
+
+Status StoreTransport::PutObject(const ExchangeObjectName& name, std::span<const ByteView> parts) {
   // Training never resumes from exchanged objects: after a power failure it resumes from the
   // checkpoint.
   LDNN_RETURN_IF_ERROR(store_.Put(KeyOf(scope_, name), parts, PutOptions{.ephemeral = true})
@@ -150,18 +137,14 @@ Result<ReceivedObject> StoreTransport::PullSince(Instant since, const ExchangeOb
                                        "): " + status.message());
     }
     const Duration asked = runtime_.clock.Now() - since;
-    auto bytes = store_.Get(key, std::nullopt);
-    if (bytes.ok()) {
-      auto received = Verify(name, elements, std::move(bytes).value());
-      if (received.ok()) {
-        estimate.Observe(last_miss, asked);
-        const std::lock_guard lock(mutex_);
-        awaited_[{name.kind, name.layer}].arrivals[{name.shard, name.index}] = estimate;
-        return received;
-      }
-      bytes = received.status();
+    auto received = PullOnce(name, elements);
+    if (received.ok()) {
+      estimate.Observe(last_miss, asked);
+      const std::lock_guard lock(mutex_);
+      awaited_[{name.kind, name.layer}].arrivals[{name.shard, name.index}] = estimate;
+      return received;
     }
-    const StatusCode code = bytes.status().code();
+    const StatusCode code = received.status().code();
     if (code == StatusCode::kNotFound) {
       last_miss = asked;
       const Duration miss = CountMiss(runtime_.clock.Now() - since - asked);
@@ -173,32 +156,9 @@ Result<ReceivedObject> StoreTransport::PullSince(Instant since, const ExchangeOb
     } else if (code == StatusCode::kDataLoss && ++wrong < kMaxWrongFetches) {
       next = runtime_.clock.Now() + kWrongFetchPause * (1 << wrong);
     } else {
-      return bytes.status().WithContext("pulling the " + name.Brief() + " (" + key + ")");
+      return received.status().WithContext("pulling the " + name.Brief() + " (" + key + ")");
     }
   }
-}
-
-Result<ReceivedObject> StoreTransport::Verify(const ExchangeObjectName& name, Range elements,
-                                              Bytes bytes) const {
-  ReceivedObject received;
-  LDNN_ASSIGN_OR_RETURN(received.header, DecodeHeader(bytes));
-  const ObjectHeader& header = received.header;
-  if (header.job != job_) return DataLossError("the object belongs to another job");
-  if (header.plan_revision != scope_.plan_revision || header.incarnation != scope_.incarnation) {
-    return DataLossError("the object is of revision " + std::to_string(header.plan_revision) +
-                         ", incarnation " + std::to_string(header.incarnation) + ", not of " +
-                         std::to_string(scope_.plan_revision) + ", " +
-                         std::to_string(scope_.incarnation));
-  }
-  if (header.iteration != name.iteration || header.kind != name.kind ||
-      header.shard != name.shard || header.elements != elements || header.layer != name.layer ||
-      header.rank != name.index ||
-      header.payload_bytes != PayloadBytes(name.kind, elements, block_elements_)) {
-    return DataLossError("the object does not match its key");
-  }
-  LDNN_RETURN_IF_ERROR(CheckPayload(header, ByteView(bytes).subspan(kObjectHeaderBytes)));
-  received.bytes = std::move(bytes);
-  return received;
 }
 
 Status StoreTransport::Discard(std::span<const ExchangeObjectName> names) {

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "common/plan/poll_schedule.h"
 #include "common/protocol/object_keys.h"
 #include "trainer_function/transport/bells.h"
+#include "trainer_function/transport/exchange_codec.h"
 #include "trainer_function/transport/interrupt.h"
 #include "trainer_function/transport/role_context.h"
 #include "trainer_function/transport/transport.h"
@@ -37,6 +39,11 @@ class StoreTransport final : public Transport {
   Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) override;
   Status Discard(std::span<const ExchangeObjectName> names) override;
 
+  // Push, of an object that is encoded already: `parts` one after the other.
+  Status PutObject(const ExchangeObjectName& name, std::span<const ByteView> parts);
+  // Pull, with one question: kNotFound while the object is not there.
+  Result<ReceivedObject> PullOnce(const ExchangeObjectName& name, Range elements);
+
  private:
   // Pull, of an object that is waited for from `since` on.
   Result<ReceivedObject> PullSince(Instant since, const ExchangeObjectName& name, Range elements);
@@ -48,15 +55,12 @@ class StoreTransport final : public Transport {
                         const ArrivalEstimate& estimate, Duration miss, bool store_hints) const;
   // What a miss takes, this one counted in.
   Duration CountMiss(Duration took);
-  // kDataLoss unless the bytes are this object, whole.
-  Result<ReceivedObject> Verify(const ExchangeObjectName& name, Range elements, Bytes bytes) const;
 
   Runtime& runtime_;
   ObjectStore& store_;
   Interrupt& interrupt_;
   const ExchangeScope scope_;
-  const uint64_t job_;
-  const int64_t block_elements_;
+  const ExchangeCodec codec_;
   Bells* const bells_;
   // The objects of one kind and layer, which an iteration waits for together: from its first pull
   // on, or the first after all others had ended.

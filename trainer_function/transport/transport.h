@@ -10,23 +10,13 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 
 #include "common/base/bytes.h"
 #include "common/base/status.h"
+#include "common/protocol/exchange_object_name.h"
 #include "common/protocol/object_header.h"
 
 namespace lambdadnn {
-
-struct ExchangeObjectName {
-  ObjectKind kind = ObjectKind::kGradient;
-  int64_t iteration = 0;
-  int layer = 0;  // of the writer: 0 = worker, L = root
-  int shard = 0;
-  int index = 0;  // of the writer in its layer
-  // "gradient of iteration 12, shard 0, from worker 3": for messages.
-  std::string Brief() const;
-};
 
 // What travels with a payload; everything else of the header follows from name and transport.
 struct TransferMetadata {
@@ -59,6 +49,8 @@ class Transport {
   virtual Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) = 0;
   // The caller knows that these will not be pulled again.
   virtual Status Discard(std::span<const ExchangeObjectName> names) = 0;
+  // What is pushed stays in this process's memory until it is discarded, which is then cheap.
+  virtual bool HoldsInMemory() const { return false; }
 };
 
 // Payload bytes of an object: float32 elements, or one float64 a block for norms.

@@ -50,13 +50,15 @@ std::string LayersOf(const AggregationPlan& plan) {
   return "[" + Join(widths, ", ") + "]";
 }
 
-bool Direct(const PlanCandidate& candidate) {
-  return candidate.aggregation.transport == TransportKind::kDirect;
+// Of a model that has one parameter server, and does not pay for it.
+bool HasFreeServer(const PlanCandidate& candidate) {
+  return candidate.aggregation.placement == Placement::kDedicated &&
+         candidate.server_memory_mib == 0;
 }
 
 std::string ServersOf(const PlanCandidate& candidate) {
-  if (Direct(candidate)) return "beside the functions";
   if (candidate.aggregation.placement == Placement::kWorkers) return "among the functions";
+  if (HasFreeServer(candidate)) return "beside the functions";
   return Print("%d x %s MiB", candidate.aggregation.server_functions(),
                Thousands(candidate.server_memory_mib).c_str());
 }
@@ -214,10 +216,11 @@ std::string ShowFunctions(const PlanCandidate& candidate) {
 
 std::string ShowAggregation(const PlanCandidate& candidate) {
   const AggregationPlan& plan = candidate.aggregation;
-  if (Direct(candidate)) return "one parameter server";
+  if (HasFreeServer(candidate)) return "one parameter server";
   std::string text =
       LayersOf(plan) + Print(", %d shard%s", plan.shards, plan.shards > 1 ? "s" : "");
   if (plan.spread > 1) text += Print(", spread %d", plan.spread);
+  if (plan.transport == TransportKind::kDirect) text += ", direct";
   return text;
 }
 

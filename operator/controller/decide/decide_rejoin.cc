@@ -82,7 +82,13 @@ WriteDecision Rejoin(const JobSnapshot& snapshot, std::vector<BoundFunction> fun
 std::optional<std::vector<Action>> DecideRejoin(const JobSnapshot& snapshot,
                                                 const RoundView& view) {
   const Observations& observed = *snapshot.observations;
-  if (snapshot.job.status.plan->aggregation.placement != Placement::kDedicated) return std::nullopt;
+  // A worker that is lost with servers in its function takes these along, and one that exchanges
+  // directly finds no weights in the store to begin with.
+  const AggregationPlan& aggregation = snapshot.job.status.plan->aggregation;
+  if (aggregation.placement != Placement::kDedicated ||
+      aggregation.transport != TransportKind::kObjectStore) {
+    return std::nullopt;
+  }
   if (observed.credentials_changed || observed.store_moved) return std::nullopt;
   const std::vector<const RoundView::Entry*> lost = LostWorkers(snapshot, view);
   if (lost.empty()) return std::nullopt;

@@ -18,8 +18,9 @@ constexpr double kKeptSeconds = 3600;
 // The start time of a job has whole seconds.
 constexpr double kStretchSeconds = 2;
 // Of a record's metrics.
-constexpr const char* kPeerCounts[] = {"doorbellsSent",  "doorbellsReceived", "doorbellsDropped",
-                                       "peersConnected", "peersLost",         "peersRefused"};
+constexpr const char* kPeerCounts[] = {"doorbellsSent", "doorbellsReceived", "doorbellsDropped",
+                                       "peerObjects",   "peerObjectBytes",   "peersConnected",
+                                       "peersLost",     "peersRefused"};
 
 }  // namespace
 

@@ -162,10 +162,9 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, const JobS
     input.objective.budget = std::max(1e-12, *input.objective.budget - spent.money);
   }
   // Readers are told.
-  const bool serves_itself = job.spec.aggregation.placement == Placement::kWorkers;
-  if (ConnectsFunctions(job.spec) && !serves_itself) input.profile.miss = {};
+  if (ConnectsFunctions(job.spec)) input.profile.miss = {};
   const AggregationSpec& spec = job.spec.aggregation;
-  // The planner refuses what this release does not support. Workers serve where the job says so.
+  // Workers serve, and functions exchange directly, where the job says so.
   input.aggregation.transport = spec.transport.value_or(TransportKind::kObjectStore);
   input.aggregation.placement = spec.placement.value_or(Placement::kDedicated);
   input.aggregation.shards = spec.shards;

@@ -43,6 +43,32 @@ TEST(CollectiveCost, FlatTreeWithShards) {
   EXPECT_EQ(cost.bytes_out, 16 * 400000 + 64 * 128);
 }
 
+// Every connection down is the store.
+TEST(CollectiveCost, DirectCostsWhatItsLostConnectionsPutIntoTheStore) {
+  for (const Placement placement : {Placement::kDedicated, Placement::kWorkers}) {
+    for (const bool clip : {false, true}) {
+      for (const std::vector<int>& layers :
+           {std::vector<int>{1, 1}, {1, 4}, {1, 2, 4}, {1, 3, 9}}) {
+        ExchangeShape shape = Shape(4, layers, 2, 6 * 16 * 1024 + 5, clip);
+        shape.aggregation.placement = placement;
+        RequestCount stored = IterationCost(shape);
+        if (placement == Placement::kWorkers) {
+          stored = {};
+          for (int rank = 0; rank < shape.aggregation.workers(); ++rank) {
+            stored += HostIterationCost(shape, rank);
+          }
+        }
+        shape.aggregation.transport = TransportKind::kDirect;
+        EXPECT_EQ(IterationCost(shape), RequestCount{});
+        const auto all = [](const ExchangeRole&, const ExchangeRole&) { return true; };
+        EXPECT_EQ(IterationCostWithout(shape, all), stored) << layers.size() << " " << clip;
+        const auto none = [](const ExchangeRole&, const ExchangeRole&) { return false; };
+        EXPECT_EQ(IterationCostWithout(shape, none), RequestCount{});
+      }
+    }
+  }
+}
+
 TEST(CollectiveCost, LayersMergeEveryEdgeOnce) {
   // [1, 3, 9]: edges 9 + 3, writers 9 + 3 + 1, and 9 workers read the weights.
   const RequestCount cost = IterationCost(Shape(2, {1, 3, 9}, 1, 100000));

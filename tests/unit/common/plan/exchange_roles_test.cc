@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "common/plan/geometry.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -141,7 +143,8 @@ TEST(ExchangeRoles, WhereWorkersServeEachIsAFunction) {
   EXPECT_EQ(FunctionOf(plan, {1, 0, 2}), (ExchangeRole{1, 0, 2}));
   plan.placement = Placement::kWorkers;
   // One root on each worker.
-  EXPECT_EQ(FunctionOf(plan, {1, 0, 2}), (ExchangeRole{0, HostOf(plan, ExchangeRole{1, 0, 2}), 0}));
+  EXPECT_EQ(FunctionOf(plan, {1, 0, 2}), (ExchangeRole{0, HostOf(plan, {1, 0, 2}), 0}));
+  EXPECT_EQ(FunctionOf(plan, {0, 1, 0}), (ExchangeRole{0, 1, 0}));
   const ExchangeObject weights = {kWeights, 1, 2, 0};
   EXPECT_EQ(FunctionsReading(plan, weights).size(), 2u);
   EXPECT_EQ(FunctionsMeeting(plan, {0, 1, 0}), (std::vector<ExchangeRole>{{0, 0, 0}, {0, 2, 0}}));

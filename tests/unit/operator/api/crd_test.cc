@@ -184,9 +184,8 @@ TEST(Crd, ValuesAreTheNamesOfTheEnums) {
   EXPECT_EQ(values("spec.cleanupPolicy"), EnumNameList<CleanupPolicy>());
   EXPECT_EQ(values("status.plan.aggregation.transport"), EnumNameList<TransportKind>());
   EXPECT_EQ(values("status.plan.aggregation.placement"), EnumNameList<Placement>());
-  // What every job would fail with is no value of the spec.
   using ::testing::ElementsAre;
-  EXPECT_THAT(values("spec.aggregation.transport"), ElementsAre(kAuto, "ObjectStore"));
+  EXPECT_THAT(values("spec.aggregation.transport"), ElementsAre(kAuto, "ObjectStore", "Direct"));
   EXPECT_THAT(values("spec.aggregation.placement"), ElementsAre(kAuto, "Dedicated", "Workers"));
 }
 

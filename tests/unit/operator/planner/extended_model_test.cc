@@ -492,7 +492,6 @@ TEST(PlannerInput, SaysWhatIsWrong) {
   mentions([](auto* in) { in->aggregation.shards = 2; }, "aggregation.shards");
   mentions([](auto* in) { in->aggregation.layers = {2, 4}; }, "aggregation.layers");
   mentions([](auto* in) { in->aggregation.spread = 3; }, "give aggregation.shards as well");
-  mentions([](auto* in) { in->aggregation.transport = TransportKind::kDirect; }, "ObjectStore");
   mentions(
       [](auto* in) {
         in->aggregation.placement = Placement::kWorkers;

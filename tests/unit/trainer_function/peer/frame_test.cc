@@ -27,7 +27,19 @@ PeerHello ExampleHello() {
   return hello;
 }
 
-Doorbell ExampleDoorbell() { return {ObjectKind::kWeights, 121, 2, 3, 0}; }
+ExchangeObjectName ExampleDoorbell() { return {ObjectKind::kWeights, 121, 2, 3, 0}; }
+
+Bytes ExampleHeader() {
+  ObjectHeader header;
+  header.job = 0x1122334455667788;
+  header.iteration = 121;
+  header.elements = {0, 2};
+  header.payload_bytes = 8;
+  header.payload_xxh3 = Xxh3(AsBytes("payload!"));
+  Bytes encoded(kObjectHeaderBytes);
+  EncodeHeader(header, encoded);
+  return encoded;
+}
 
 Bytes Concat(std::initializer_list<Bytes> pieces) {
   Bytes all;
@@ -40,24 +52,48 @@ Bytes Golden() {
   return Concat({EncodeFrame(FrameType::kHello, EncodeHello(ExampleHello())),
                  EncodeFrame(FrameType::kProof, HmacOf(keys.handshake, AsBytes("said"))),
                  EncodeFrame(FrameType::kPing, {}),
-                 EncodeFrame(FrameType::kDoorbell, EncodeDoorbell(ExampleDoorbell()))});
+                 EncodeFrame(FrameType::kDoorbell, EncodeObjectName(ExampleDoorbell())),
+                 EncodeFrame(FrameType::kPull, EncodeObjectName(ExampleDoorbell())),
+                 EncodeObjectFrame(ExampleHeader(), AsBytes("payload!")),
+                 EncodeFrame(FrameType::kDone, {})});
+}
+
+FrameReader ReaderOfObjects() {
+  FrameReader reader;
+  reader.AllowObjects(kObjectHeaderBytes + 8);
+  return reader;
 }
 
 TEST(Frame, BytesAreTheGoldenFile) {
   const std::string golden = ReadFile(SourcePath("tests/data/formats/peer_frames.bin")).value();
   EXPECT_EQ(std::string(AsText(Golden())), golden)
       << "the layout changed: functions of two images could not speak to each other";
-  const std::vector<Frame> frames = FrameReader().Read(AsBytes(golden)).value();
-  ASSERT_EQ(frames.size(), 4u);
+  const std::vector<Frame> frames = ReaderOfObjects().Read(AsBytes(golden)).value();
+  ASSERT_EQ(frames.size(), 7u);
   EXPECT_EQ(DecodeHello(frames[0].payload).value(), ExampleHello());
   EXPECT_EQ(frames[1].payload.size(), kProofBytes);
   EXPECT_EQ(frames[2], Frame{});
-  EXPECT_EQ(DecodeDoorbell(frames[3].payload).value(), ExampleDoorbell());
+  EXPECT_EQ(DecodeObjectName(frames[3].payload).value(), ExampleDoorbell());
+  EXPECT_EQ(DecodeObjectName(frames[4].payload).value(), ExampleDoorbell());
+  EXPECT_EQ(DecodeHeader(frames[5].payload).value().iteration, 121);
+  EXPECT_EQ(frames[6].type, FrameType::kDone);
+}
+
+TEST(Frame, ObjectsAreAsLongAsTheReaderAllows) {
+  const Bytes object = EncodeObjectFrame(ExampleHeader(), AsBytes("payload!"));
+  EXPECT_EQ(ObjectOfFrame(object).size(), kObjectHeaderBytes + 8);
+  EXPECT_FALSE(FrameReader().Read(object).ok()) << "of one that it does not know";
+  EXPECT_TRUE(ReaderOfObjects().Read(object).ok());
+  EXPECT_FALSE(
+      ReaderOfObjects().Read(EncodeObjectFrame(ExampleHeader(), AsBytes("a byte more"))).ok());
+  Bytes shorter = object;
+  StoreLittleEndian(MutableByteView(shorter), 0, static_cast<uint32_t>(kObjectHeaderBytes - 1));
+  EXPECT_FALSE(ReaderOfObjects().Read(shorter).ok()) << "no header";
 }
 
 RC_GTEST_PROP(Frame, AnyPiecesAreTheSameFrames, ()) {
   const Bytes all = Golden();
-  FrameReader reader;
+  FrameReader reader = ReaderOfObjects();
   std::vector<Frame> frames;
   for (size_t at = 0; at < all.size();) {
     const size_t size = std::min(all.size() - at, *rc::gen::inRange<size_t>(1, 100));
@@ -66,7 +102,7 @@ RC_GTEST_PROP(Frame, AnyPiecesAreTheSameFrames, ()) {
     frames.insert(frames.end(), some->begin(), some->end());
     at += size;
   }
-  RC_ASSERT(frames == FrameReader().Read(all).value());
+  RC_ASSERT(frames == ReaderOfObjects().Read(all).value());
   RC_ASSERT(reader.held() == 0u);
 }
 
@@ -76,9 +112,10 @@ TEST(Frame, WhatNoFrameBeginsWithIsRefusedByItsHeader) {
     uint8_t type;
     uint8_t reserved;
   };
-  for (const Row& row : {Row{0, 0, 0}, Row{0, 5, 0}, Row{0, 255, 0}, Row{0, 3, 1}, Row{1, 3, 0},
-                         Row{23, 4, 0}, Row{25, 4, 0}, Row{31, 2, 0}, Row{33, 2, 0}, Row{68, 1, 0},
-                         Row{469, 1, 0}, Row{0xffffffff, 1, 0}, Row{0xffffffff, 4, 0}}) {
+  for (const Row& row :
+       {Row{0, 0, 0}, Row{0, 8, 0}, Row{0, 255, 0}, Row{0, 3, 1}, Row{1, 3, 0}, Row{23, 4, 0},
+        Row{25, 4, 0}, Row{23, 5, 0}, Row{1, 7, 0}, Row{31, 2, 0}, Row{33, 2, 0}, Row{68, 1, 0},
+        Row{469, 1, 0}, Row{0xffffffff, 1, 0}, Row{0xffffffff, 4, 0}}) {
     Bytes header(kFrameHeaderBytes);
     StoreLittleEndian(MutableByteView(header), 0, row.length);
     StoreLittleEndian(MutableByteView(header), 4, row.type);
@@ -104,7 +141,7 @@ TEST(Hello, OthersAreRefused) {
     return DecodeHello(changed).status().message();
   };
   EXPECT_THAT(with(0, 'X'), HasSubstr("no function of lambdadnn"));
-  EXPECT_THAT(with(4, 2), HasSubstr("version 2"));
+  EXPECT_THAT(with(4, 1), HasSubstr("version 1"));
   EXPECT_THAT(with(6, static_cast<int>(RoleKind::kProfile)), HasSubstr("no role"));
   EXPECT_THAT(with(6, 9), HasSubstr("no role"));
   EXPECT_THAT(with(7, 1), HasSubstr("no role"));
@@ -112,17 +149,17 @@ TEST(Hello, OthersAreRefused) {
   EXPECT_FALSE(DecodeHello(ByteView(good).first(68)).ok());
 }
 
-TEST(Doorbell, OthersAreRefused) {
-  const Bytes good = EncodeDoorbell(ExampleDoorbell());
+TEST(ExchangeObjectName, OthersAreRefused) {
+  const Bytes good = EncodeObjectName(ExampleDoorbell());
   for (const size_t at : {16, 18, 19, 20, 23}) {
     Bytes changed = good;
     changed[at] = std::byte{9};
-    EXPECT_FALSE(DecodeDoorbell(changed).ok()) << at;
+    EXPECT_FALSE(DecodeObjectName(changed).ok()) << at;
   }
   for (const ObjectKind kind : {ObjectKind::kBuffers, ObjectKind::kOptimizer}) {
-    EXPECT_FALSE(DecodeDoorbell(EncodeDoorbell({kind, 1, 0, 0, 0})).ok());
+    EXPECT_FALSE(DecodeObjectName(EncodeObjectName({kind, 1, 0, 0, 0})).ok());
   }
-  EXPECT_FALSE(DecodeDoorbell(ByteView(good).first(23)).ok());
+  EXPECT_FALSE(DecodeObjectName(ByteView(good).first(23)).ok());
 }
 
 }  // namespace

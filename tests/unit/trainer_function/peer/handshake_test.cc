@@ -96,7 +96,7 @@ TEST(PeerHandshake, WhatIsChangedOnTheWayIsFound) {
 TEST(PeerHandshake, OutOfTurn) {
   const Bytes proof = EncodeFrame(FrameType::kProof, PeerSecret{});
   for (const Bytes& early : {proof, EncodeFrame(FrameType::kPing, {}),
-                             EncodeFrame(FrameType::kDoorbell, EncodeDoorbell({}))}) {
+                             EncodeFrame(FrameType::kDoorbell, EncodeObjectName({}))}) {
     Pair pair;
     EXPECT_EQ(Give(pair.acceptor, Frames(early)).status().code(), StatusCode::kInvalidArgument);
     ASSERT_TRUE(Give(pair.acceptor, Frames(pair.dialer.Begin())).ok());

@@ -19,9 +19,18 @@ constexpr PeerId kServer = {RoleKind::kServer, 0};
 
 // What a channel tells its role, as text.
 struct Heard final : PeerListener {
-  void OnDoorbell(const PeerId& from, const Doorbell& doorbell) override {
+  void OnDoorbell(const PeerId& from, const ExchangeObjectName& doorbell) override {
     all.push_back(from.Name() + " rings " + std::to_string(doorbell.iteration));
   }
+  Status OnPull(const PeerId& from, const ExchangeObjectName& name) override {
+    all.push_back(from.Name() + " pulls " + std::to_string(name.iteration));
+    return name.iteration < 0 ? InvalidArgumentError("none of its business") : OkStatus();
+  }
+  Status OnObject(const PeerId& from, Bytes object) override {
+    all.push_back(from.Name() + " sends " + std::to_string(object.size()) + " bytes");
+    return OkStatus();
+  }
+  void OnDone(const PeerId& peer) override { all.push_back(peer.Name() + " is done"); }
   void OnConnected(const PeerId& peer) override { all.push_back(peer.Name() + " is there"); }
   void OnLost(const PeerId& peer) override { all.push_back(peer.Name() + " is lost"); }
   std::vector<std::string> Take() { return std::exchange(all, {}); }
@@ -83,8 +92,9 @@ TEST_F(PeerChannelTest, OneConnectionCarriesDoorbellsBothWays) {
   EXPECT_THAT(worker_heard_.Take(), ElementsAre("server-0 is there"));
   EXPECT_THAT(server_heard_.Take(), ElementsAre("worker-3 is there"));
   worker->Send({kServer}, FrameType::kDoorbell,
-               EncodeDoorbell({ObjectKind::kGradient, 5, 0, 1, 3}));
-  server->Send({kWorker}, FrameType::kDoorbell, EncodeDoorbell({ObjectKind::kWeights, 6, 1, 1, 0}));
+               EncodeObjectName({ObjectKind::kGradient, 5, 0, 1, 3}));
+  server->Send({kWorker}, FrameType::kDoorbell,
+               EncodeObjectName({ObjectKind::kWeights, 6, 1, 1, 0}));
   wire_.Run(milliseconds(10));
   EXPECT_THAT(server_heard_.Take(), ElementsAre("worker-3 rings 5"));
   EXPECT_THAT(worker_heard_.Take(), ElementsAre("server-0 rings 6"));
@@ -93,6 +103,47 @@ TEST_F(PeerChannelTest, OneConnectionCarriesDoorbellsBothWays) {
   EXPECT_EQ(worker->Counts().opened, 1);
   EXPECT_EQ(worker->Counts().sent, 1);
   EXPECT_EQ(server->Counts().received, 1);
+}
+
+TEST_F(PeerChannelTest, ObjectsAreAskedForAndSent) {
+  PeerChannelOptions options = WorkerOptions();
+  options.most_object_bytes = kObjectHeaderBytes + 8;
+  const auto server = Server(ServerOptions());
+  const auto worker = Worker(options);
+  wire_.Run(milliseconds(10));
+  worker_heard_.Take();
+  server_heard_.Take();
+  worker->Send({kServer}, FrameType::kPull, EncodeObjectName({ObjectKind::kWeights, 6, 1, 1, 0}));
+  worker->Send({kServer}, FrameType::kDone, {});
+  const auto object = [](size_t payload) {
+    return std::make_shared<const Bytes>(
+        EncodeObjectFrame(Bytes(kObjectHeaderBytes), Bytes(payload)));
+  };
+  server->Send({kWorker}, object(8));
+  wire_.Run(milliseconds(10));
+  EXPECT_THAT(server_heard_.Take(), ElementsAre("worker-3 pulls 6", "worker-3 is done"));
+  EXPECT_THAT(worker_heard_.Take(),
+              ElementsAre("server-0 sends " + std::to_string(kObjectHeaderBytes + 8) + " bytes"));
+  EXPECT_EQ(worker->Counts().objects, 1);
+  EXPECT_EQ(worker->Counts().object_bytes, static_cast<int64_t>(kObjectHeaderBytes) + 8);
+  server->Send({kWorker}, object(9));
+  wire_.Run(milliseconds(10));
+  EXPECT_THAT(worker_heard_.Take(), ElementsAre("server-0 is lost")) << "longer than the plan's";
+  wire_.Run(milliseconds(400));
+  server_heard_.Take();
+  worker->Send({kServer}, object(8));
+  wire_.Run(milliseconds(10));
+  EXPECT_THAT(server_heard_.Take(), ElementsAre("worker-3 is lost")) << "this one takes none";
+}
+
+TEST_F(PeerChannelTest, APeerThatAsksForWhatIsNotItsBusinessIsLost) {
+  const auto server = Server(ServerOptions());
+  const auto worker = Worker(WorkerOptions());
+  wire_.Run(milliseconds(10));
+  server_heard_.Take();
+  worker->Send({kServer}, FrameType::kPull, EncodeObjectName({ObjectKind::kWeights, -1, 1, 1, 0}));
+  wire_.Run(milliseconds(10));
+  EXPECT_THAT(server_heard_.Take(), ElementsAre("worker-3 pulls -1", "worker-3 is lost"));
 }
 
 TEST_F(PeerChannelTest, APeerThatStartsLaterIsFound) {
@@ -125,7 +176,7 @@ TEST_F(PeerChannelTest, ABrokenConnectionIsMadeAnewAtOnce) {
   const auto worker = Worker(WorkerOptions());
   wire_.Run(milliseconds(10));
   worker_network_.last->Break();
-  worker->Send({kServer}, FrameType::kDoorbell, EncodeDoorbell({}));
+  worker->Send({kServer}, FrameType::kDoorbell, EncodeObjectName({}));
   wire_.Run(FromSeconds(kFirstDialSeconds + kTickSeconds) + milliseconds(10));
   EXPECT_THAT(worker_heard_.Take(),
               ElementsAre("server-0 is there", "server-0 is lost", "server-0 is there"));
@@ -140,7 +191,7 @@ TEST_F(PeerChannelTest, AReaderThatNeverReadsCostsDoorbellsAndNoMemory) {
   wire_.Run(milliseconds(10));
   worker_network_.last->is_read = false;
   for (int i = 0; i < 10'000; ++i) {
-    worker->Send({kServer}, FrameType::kDoorbell, EncodeDoorbell({}));
+    worker->Send({kServer}, FrameType::kDoorbell, EncodeObjectName({}));
   }
   EXPECT_LE(worker_network_.last->UnsentBytes(), kMostUnsentBytes + 32);
   EXPECT_GT(worker->Counts().dropped, 7'000);
@@ -191,7 +242,7 @@ TEST_F(PeerChannelTest, StrangersAreNotLetIn) {
 struct Raw final : ConnectionHandler {
   explicit Raw(Bytes words) : first(std::move(words)) {}
   void OnOpen() override {
-    if (!first.empty()) connection->Send(first);
+    if (!first.empty()) connection->Send(std::make_shared<const Bytes>(first));
   }
   void OnBytes(ByteView) override {}
   void OnClosed(const Status&) override { closed = true; }
@@ -212,7 +263,7 @@ TEST_F(PeerChannelTest, GarbageAndSilenceEndTheirConnectionAlone) {
   };
   for (const Bytes& words :
        {ToBytes("GET / HTTP/1.1\r\n\r\n"), EncodeFrame(FrameType::kPing, {}),
-        EncodeFrame(FrameType::kDoorbell, EncodeDoorbell({})), Bytes(100'000, std::byte{0xff})}) {
+        EncodeFrame(FrameType::kDoorbell, EncodeObjectName({})), Bytes(100'000, std::byte{0xff})}) {
     const auto raw = say(words);
     wire_.Run(milliseconds(10));
     EXPECT_TRUE(raw->closed);

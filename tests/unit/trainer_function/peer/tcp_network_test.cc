@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "trainer_function/peer/peer_channel.h"
 
 namespace lambdadnn {
@@ -20,10 +22,26 @@ constexpr Duration kPatience = std::chrono::seconds(30);
 class CountedPeers final : public PeerListener {
  public:
   explicit CountedPeers(Executor& executor) : monitor_(executor.NewMonitor()) {}
-  void OnDoorbell(const PeerId&, const Doorbell&) override { Add(&doorbells_); }
+  void OnDoorbell(const PeerId&, const ExchangeObjectName&) override { Add(&doorbells_); }
+  Status OnPull(const PeerId&, const ExchangeObjectName&) override { return OkStatus(); }
+  Status OnObject(const PeerId&, Bytes object) override {
+    {
+      const MonitorLock lock(*monitor_);
+      digests_.insert(Xxh3(object));
+    }
+    Add(&objects_);
+    return OkStatus();
+  }
+  void OnDone(const PeerId&) override {}
   void OnConnected(const PeerId&) override { Add(&connected_); }
   void OnLost(const PeerId&) override { Add(&lost_); }
   bool AwaitDoorbells(int count, Clock& clock) { return Await(doorbells_, count, clock); }
+  bool AwaitObjects(int count, Clock& clock) { return Await(objects_, count, clock); }
+  // Of the objects that have come.
+  std::set<uint64_t> Digests() {
+    const MonitorLock lock(*monitor_);
+    return digests_;
+  }
   bool AwaitConnected(int count, Clock& clock) { return Await(connected_, count, clock); }
   bool AwaitLost(int count, Clock& clock) { return Await(lost_, count, clock); }
 
@@ -40,7 +58,9 @@ class CountedPeers final : public PeerListener {
     return count >= wanted;
   }
   const std::unique_ptr<Monitor> monitor_;
+  std::set<uint64_t> digests_;
   int doorbells_ = 0;
+  int objects_ = 0;
   int connected_ = 0;
   int lost_ = 0;
 };
@@ -99,13 +119,41 @@ TEST_P(TcpNetworkTest, CarriesDoorbellsBothWays) {
   ASSERT_TRUE(worker_heard_.AwaitConnected(1, clock_)) << worker->LastRefusal();
   ASSERT_TRUE(server_heard_.AwaitConnected(1, clock_));
   for (int i = 0; i < 1000; ++i) {
-    worker->Send({kFirstServer}, FrameType::kDoorbell, EncodeDoorbell({}));
-    server.Send({kFirstWorker}, FrameType::kDoorbell, EncodeDoorbell({}));
+    worker->Send({kFirstServer}, FrameType::kDoorbell, EncodeObjectName({}));
+    server.Send({kFirstWorker}, FrameType::kDoorbell, EncodeObjectName({}));
   }
   EXPECT_TRUE(server_heard_.AwaitDoorbells(1000, clock_));
   EXPECT_TRUE(worker_heard_.AwaitDoorbells(1000, clock_));
   worker.reset();
   EXPECT_TRUE(server_heard_.AwaitLost(1, clock_));
+}
+
+TEST_P(TcpNetworkTest, CarriesLargeObjectsBothWays) {
+  const auto server_network = Open(TlsOf("key"));
+  const auto worker_network = Open(TlsOf("key"));
+  constexpr size_t kMost = size_t{6} << 20;
+  PeerChannelOptions server_options = ServerOptions();
+  PeerChannelOptions worker_options = WorkerOptions(*server_network);
+  server_options.most_object_bytes = worker_options.most_object_bytes = kMost;
+  PeerChannel server(runtime_, *server_network, server_heard_, server_options);
+  PeerChannel worker(runtime_, *worker_network, worker_heard_, worker_options);
+  ASSERT_TRUE(worker_heard_.AwaitConnected(1, clock_)) << worker.LastRefusal();
+  ASSERT_TRUE(server_heard_.AwaitConnected(1, clock_));
+  std::set<uint64_t> digests;
+  for (const size_t size :
+       {size_t{0}, size_t{1}, size_t{65535}, size_t{1} << 20, kMost - kObjectHeaderBytes}) {
+    Bytes payload(size);
+    for (size_t i = 0; i < size; ++i) payload[i] = static_cast<std::byte>(i * 31 + size);
+    const auto frame =
+        std::make_shared<const Bytes>(EncodeObjectFrame(Bytes(kObjectHeaderBytes), payload));
+    digests.insert(Xxh3(ObjectOfFrame(*frame)));
+    worker.Send({kFirstServer}, frame);
+    server.Send({kFirstWorker}, frame);
+  }
+  ASSERT_TRUE(server_heard_.AwaitObjects(5, clock_));
+  ASSERT_TRUE(worker_heard_.AwaitObjects(5, clock_));
+  EXPECT_EQ(server_heard_.Digests(), digests);
+  EXPECT_EQ(worker_heard_.Digests(), digests);
 }
 
 TEST_P(TcpNetworkTest, AnotherKeyIsRefused) {

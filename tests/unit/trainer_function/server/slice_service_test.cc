@@ -159,9 +159,6 @@ TEST_F(SliceServiceTest, RequestsThatMakeNoSenseHereAreRefusedWithTheField) {
   EXPECT_THAT(message([](SliceRequest& r) { r.store.prefix = "/abs"; }), HasSubstr("store.prefix"));
   EXPECT_THAT(message([](SliceRequest& r) { r.plan.aggregation.layers = {2, 1}; }),
               HasSubstr("layers"));
-  EXPECT_THAT(
-      message([](SliceRequest& r) { r.plan.aggregation.transport = TransportKind::kDirect; }),
-      HasSubstr("transport"));
   EXPECT_THAT(message([](SliceRequest& r) { r.plan.parameters = INT64_MAX; }),
               HasSubstr("plan.parameters"));
   EXPECT_THAT(message([](SliceRequest& r) { r.first_iteration = -1; }),

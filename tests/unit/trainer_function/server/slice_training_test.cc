@@ -198,6 +198,34 @@ TEST_F(SliceTraining, TheModelIsTheSameWhereWorkersServe) {
   }
 }
 
+// Over the store, over connections, and over both where one function is not reached.
+TEST_F(SliceTraining, TheModelIsTheSameByEveryTransport) {
+  for (const std::vector<int>& layers : {std::vector<int>{1, 3}, {1, 2, 4}}) {
+    HarnessJob job = AdamJob();
+    job.layers = layers;
+    job.shards = 4;
+    job.spread = 2;
+    job.parameters = 5 * 16 * 1024 + 77;
+    job.optimizer.clip_global_norm = 0.5;
+    const std::string expected = Model(job);
+    ASSERT_NE(expected, "no model");
+    job.transport = TransportKind::kDirect;
+    for (const Placement placement : {Placement::kDedicated, Placement::kWorkers}) {
+      job.placement = placement;
+      for (const std::set<std::string>& unreachable :
+           {std::set<std::string>{}, {"worker-1"}, {"worker-0", "worker-1", "worker-2"}}) {
+        MemoryObjectStore store;
+        SliceHarness harness(runtime_, store, job);
+        harness.ConnectFunctions(unreachable);
+        const HarnessResult result = harness.Run(0, std::nullopt);
+        EXPECT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
+        EXPECT_EQ(ModelDigest(store), expected)
+            << EnumName(placement) << ", " << unreachable.size() << " not reached";
+      }
+    }
+  }
+}
+
 TEST_F(SliceTraining, OneFunctionWithItsServerExchangesNothing) {
   HarnessJob job;
   job.layers = {1, 1};

@@ -61,12 +61,12 @@ class DoorbellsTest : public testing::Test {
 
 TEST_F(DoorbellsTest, WritersAreExpectedToRingOnceTheyAreConnected) {
   EXPECT_FALSE(root_->Expects(kGradientOfFirst));
-  EXPECT_EQ(first_->Unreached(), 1);
+  EXPECT_EQ(first_->peers().Unreached(), 1);
   wire_.Run(milliseconds(10));
   EXPECT_TRUE(root_->Expects(kGradientOfFirst));
   EXPECT_TRUE(first_->Expects(kNewWeights));
-  EXPECT_EQ(first_->Unreached(), 0);
-  EXPECT_EQ(root_->Unreached(), 0) << "it connects to nobody";
+  EXPECT_EQ(first_->peers().Unreached(), 0);
+  EXPECT_EQ(root_->peers().Unreached(), 0) << "it connects to nobody";
   first_.reset();
   wire_.Run(milliseconds(10));
   EXPECT_FALSE(root_->Expects(kGradientOfFirst));
@@ -80,9 +80,9 @@ TEST_F(DoorbellsTest, EveryReaderIsToldAndNobodyElse) {
   EXPECT_TRUE(first_->Watch(kNewWeights)->Wait(milliseconds(5)));
   EXPECT_TRUE(second_->Watch(kNewWeights)->Wait(milliseconds(5)));
   EXPECT_TRUE(root_->Watch(kGradientOfFirst)->Wait(milliseconds(5)));
-  EXPECT_EQ(root_->Counts().sent, 2);
-  EXPECT_EQ(first_->Counts().received, 1);
-  EXPECT_EQ(second_->Counts().received, 1);
+  EXPECT_EQ(root_->peers().Counts().sent, 2);
+  EXPECT_EQ(first_->peers().Counts().received, 1);
+  EXPECT_EQ(second_->peers().Counts().received, 1);
 }
 
 TEST_F(DoorbellsTest, AWaitEndsOnceForEachRing) {
@@ -110,8 +110,8 @@ TEST_F(DoorbellsTest, WorkersThatServeRingEachOther) {
   first_ = Make(first_network_, kFirstWorker);
   second_ = Make(second_network_, kSecondWorker);
   wire_.Run(milliseconds(100));
-  ASSERT_EQ(first_->Unreached() + second_->Unreached(), 0);
-  const int host = HostOf(RequestOf(kFirstWorker).plan.aggregation, ExchangeRole{1, 0, 1});
+  ASSERT_EQ(first_->peers().Unreached() + second_->peers().Unreached(), 0);
+  const int host = HostOf(RequestOf(kFirstWorker).plan.aggregation, {1, 0, 1});
   Doorbells& serves = host == 0 ? *first_ : *second_;
   Doorbells& other = host == 0 ? *second_ : *first_;
   EXPECT_TRUE(other.Expects(kNewWeights));
@@ -120,7 +120,7 @@ TEST_F(DoorbellsTest, WorkersThatServeRingEachOther) {
   serves.Ring(kNewWeights);
   serves.Ring(norms);
   wire_.Run(milliseconds(10));
-  EXPECT_EQ(serves.Counts().sent, 2);
+  EXPECT_EQ(serves.peers().Counts().sent, 2);
   EXPECT_TRUE(other.Watch(kNewWeights)->Wait(milliseconds(5)));
   EXPECT_TRUE(other.Watch(norms)->Wait(milliseconds(5)));
   EXPECT_FALSE(other.Watch(norms)->Wait(milliseconds(5))) << "its reader has heard it";
@@ -129,7 +129,7 @@ TEST_F(DoorbellsTest, WorkersThatServeRingEachOther) {
 TEST(RungNames, EveryReaderOfANameHearsARing) {
   VirtualRuntime time;
   RungNames names(time.runtime);
-  const Doorbell doorbell = {ObjectKind::kNorms, 4, 1, 1, 0};
+  const ExchangeObjectName doorbell = {ObjectKind::kNorms, 4, 1, 1, 0};
   names.Ring(doorbell);
   EXPECT_TRUE(names.Watch(doorbell, 2)->Wait(milliseconds(5))) << "the first one";
   EXPECT_TRUE(names.Watch(doorbell, 2)->Wait(milliseconds(5))) << "who began after it had ended";
@@ -152,7 +152,7 @@ TEST_F(DoorbellsTest, OnlyTheWriterItselfIsBelieved) {
   wire_.Run(milliseconds(10));
   second_->Ring(kGradientOfFirst);
   wire_.Run(milliseconds(10));
-  EXPECT_EQ(root_->Counts().received, 1);
+  EXPECT_EQ(root_->peers().Counts().received, 1);
   EXPECT_FALSE(root_->Watch(kGradientOfFirst)->Wait(milliseconds(50)));
 }
 
@@ -219,7 +219,7 @@ TEST_F(RungPullTest, APushThatFailsDoesNotRing) {
   store_.SetScript(
       [](StoreOperation, std::string_view, bool) { return ResourceExhaustedError("full"); });
   EXPECT_FALSE(Push(first_.get()).ok());
-  EXPECT_EQ(first_->Counts().sent, 0);
+  EXPECT_EQ(first_->peers().Counts().sent, 0);
 }
 
 TEST_F(RungPullTest, ALostDoorbellCostsOneQuestionAndNoIteration) {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The headers of the objects that a slice exchanges: made when they are pushed, and checked when
+// they are pulled, whatever they travel by. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/protocol/object_keys.h"
+#include "common/protocol/slice.h"
+#include "trainer_function/transport/transport.h"
+
+namespace lambdadnn {
+
+class ExchangeCodec {
+ public:
+  // Of the job with this uid, in this revision and incarnation; `block_elements` are the plan's.
+  ExchangeCodec(const ExchangeScope& scope, const std::string& job_uid, int64_t block_elements);
+  explicit ExchangeCodec(const SliceRequest& request);
+
+  // All but the payload's checksum. Requires a payload of the name's length.
+  ObjectHeader HeaderOf(const ExchangeObjectName& name, const TransferMetadata& metadata,
+                        ByteView payload) const;
+  // Encoded, the payload's checksum included.
+  Bytes EncodedHeaderOf(const ExchangeObjectName& name, const TransferMetadata& metadata,
+                        ByteView payload) const;
+  // `bytes` as this object; kDataLoss unless they are it, whole.
+  Result<ReceivedObject> Verify(const ExchangeObjectName& name, Range elements, Bytes bytes) const;
+
+ private:
+  const uint64_t job_;
+  const int32_t plan_revision_;
+  const int64_t incarnation_;
+  const int64_t block_elements_;
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/transport/slice_peers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/plan/geometry.h"
+#include "common/protocol/exchange_peers.h"
+
+namespace lambdadnn {
+namespace {
+
+// The function that a role of the exchange runs in, as connections name it.
+PeerId PeerOf(const AggregationPlan& aggregation, const ExchangeRole& role) {
+  const Role named = RoleOf(aggregation, FunctionOf(aggregation, role));
+  return {named.kind, named.rank};
+}
+
+std::vector<PeerId> PeersOf(const AggregationPlan& aggregation,
+                            const std::vector<ExchangeRole>& functions) {
+  std::vector<PeerId> peers;
+  for (const ExchangeRole& function : functions) peers.push_back(PeerOf(aggregation, function));
+  return peers;
+}
+
+// With its header, of the largest shard.
+size_t MostObjectBytes(const ExecutionPlan& plan) {
+  int64_t most = 0;
+  for (int shard = 0; shard < plan.aggregation.shards; ++shard) {
+    most = std::max(most, ShardRange(plan.blocks(), plan.aggregation.shards, shard).size());
+  }
+  return kObjectHeaderBytes + static_cast<size_t>(most) * sizeof(float);
+}
+
+PeerChannelOptions OptionsOf(const PeerAccess& access, const SliceRequest& request) {
+  const AggregationPlan& aggregation = request.plan.aggregation;
+  PeerChannelOptions options;
+  options.key = access.key;
+  PeerHello& self = options.self;
+  self.job = Xxh3(AsBytes(request.job.uid));
+  self.plan_revision = request.plan.revision;
+  self.incarnation = request.incarnation;
+  self.kind = request.role().kind;
+  self.rank = request.role().rank;
+  self.attempt = request.roles.front().attempt;
+  self.invocation = request.invocation.substr(0, kMostInvocationBytes);
+  for (const Peer& peer : request.peers) {
+    options.dialed.push_back({{peer.role.kind, peer.role.rank}, peer.address});
+  }
+  if (aggregation.transport == TransportKind::kDirect) {
+    options.most_object_bytes = MostObjectBytes(request.plan);
+  }
+  const ExchangeRole own = ExchangeRoleOf(request.role());
+  for (const ExchangeRole& other : FunctionsMeeting(aggregation, own)) {
+    if (OpensConnection(other, own)) options.expected.insert(PeerOf(aggregation, other));
+  }
+  return options;
+}
+
+std::vector<PeerId> DialedBy(const SliceRequest& request) {
+  std::vector<PeerId> dialed;
+  for (const Peer& peer : request.peers) dialed.push_back({peer.role.kind, peer.role.rank});
+  return dialed;
+}
+
+}  // namespace
+
+SlicePeers::SlicePeers(Runtime& runtime, const PeerAccess& access, const SliceRequest& request,
+                       PeerListener& listener)
+    : aggregation_(request.plan.aggregation),
+      own_(ExchangeRoleOf(request.role())),
+      dialed_(DialedBy(request)),
+      listener_(listener),
+      channel_(std::make_unique<PeerChannel>(runtime, *access.network,
+                                             static_cast<PeerListener&>(*this),
+                                             OptionsOf(access, request))) {}
+
+SlicePeers::~SlicePeers() { channel_.reset(); }
+
+PeerId SlicePeers::WriterOf(const ExchangeObjectName& name) const {
+  return PeerOf(aggregation_, lambdadnn::WriterOf(aggregation_, ExchangeObjectOf(name)));
+}
+
+std::vector<PeerId> SlicePeers::ReadersOf(const ExchangeObjectName& name) const {
+  return PeersOf(aggregation_, FunctionsReading(aggregation_, ExchangeObjectOf(name)));
+}
+
+int SlicePeers::ReadersHere(const ExchangeObjectName& name) const {
+  const std::vector<ExchangeRole> readers =
+      lambdadnn::ReadersOf(aggregation_, ExchangeObjectOf(name));
+  return static_cast<int>(std::ranges::count(
+      readers, own_, [this](const auto& role) { return FunctionOf(aggregation_, role); }));
+}
+
+bool SlicePeers::IsConnected(const PeerId& peer) const {
+  const std::lock_guard lock(mutex_);
+  return connected_.contains(peer);
+}
+
+void SlicePeers::SendToAll(FrameType type) {
+  Send(PeersOf(aggregation_, FunctionsMeeting(aggregation_, own_)), type, {});
+}
+
+int64_t SlicePeers::Unreached() const {
+  const std::lock_guard lock(mutex_);
+  return std::count_if(dialed_.begin(), dialed_.end(),
+                       [this](const PeerId& peer) { return !connected_.contains(peer); });
+}
+
+void SlicePeers::OnDoorbell(const PeerId& from, const ExchangeObjectName& name) {
+  if (!IsExchanged(aggregation_, ExchangeObjectOf(name))) return;
+  if (WriterOf(name) == from) listener_.OnDoorbell(from, name);
+}
+
+Status SlicePeers::OnPull(const PeerId& from, const ExchangeObjectName& name) {
+  const ExchangeObject object = ExchangeObjectOf(name);
+  const bool is_ours = IsExchanged(aggregation_, object) &&
+                       FunctionOf(aggregation_, lambdadnn::WriterOf(aggregation_, object)) == own_;
+  if (!is_ours || std::ranges::count(ReadersOf(name), from) == 0) {
+    return PermissionDeniedError("it wants what this function does not write for it");
+  }
+  return listener_.OnPull(from, name);
+}
+
+Status SlicePeers::OnObject(const PeerId& from, Bytes object) {
+  return listener_.OnObject(from, std::move(object));
+}
+
+void SlicePeers::OnDone(const PeerId& peer) { listener_.OnDone(peer); }
+
+void SlicePeers::OnConnected(const PeerId& peer) {
+  {
+    const std::lock_guard lock(mutex_);
+    connected_.insert(peer);
+  }
+  listener_.OnConnected(peer);
+}
+
+void SlicePeers::OnLost(const PeerId& peer) {
+  {
+    const std::lock_guard lock(mutex_);
+    connected_.erase(peer);
+  }
+  listener_.OnLost(peer);
+}
+
+}  // namespace lambdadnn
