@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base/process_usage.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 
 namespace lambdadnn {
@@ -13,6 +14,12 @@ ProcessUsage CurrentProcessUsage() {
   };
   constexpr int64_t kKibibyte = 1024;  // Linux counts the resident set in these
   return {seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss * kKibibyte};
+}
+
+void KeepFreedMemory() {
+  constexpr int kKeptBytes = 128 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, kKeptBytes);
+  ::mallopt(M_TRIM_THRESHOLD, kKeptBytes);
 }
 
 }  // namespace lambdadnn

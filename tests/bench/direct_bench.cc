@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "common/base/process_usage.h"
 #include "common/base/runtime.h"
 #include "common/objectstore/memory_object_store.h"
 #include "tests/support/slice_harness.h"
@@ -61,6 +62,7 @@ double ExchangeSeconds(Machine& machine, int workers, int megabytes, bool tls) {
 // Arguments: the number of workers and the megabytes of each row.
 int main(int argc, char** argv) {
   using namespace lambdadnn;
+  KeepFreedMemory();
   Machine machine;
   for (int i = 1; i + 1 < argc; i += 2) {
     for (const bool tls : {false, true}) {

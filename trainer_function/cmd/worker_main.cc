@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `lambdadnn-worker`: the training function, with LibTorch inside.
-#include <malloc.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
 
 #include "common/base/end_signals.h"
 #include "common/base/files.h"
+#include "common/base/process_usage.h"
 #include "common/protocol/numerics_fingerprint.h"
 #include "common/telemetry/log.h"
 #include "trainer_function/cmd/function_main.h"
@@ -51,19 +50,11 @@ namespace {
 constexpr int kExitBadEnvironment = 2;
 [[maybe_unused]] constexpr int kExitWrongProducts = 4;
 
-// Each step needs the same large tensors again. Memory released to the kernel in between is
-// returned page by page, zeroed, which takes a tenth of the step's CPU time; so it is kept.
-void KeepFreedMemory() {
-  constexpr int kKeptBytes = 128 << 20;
-  ::mallopt(M_MMAP_THRESHOLD, kKeptBytes);
-  ::mallopt(M_TRIM_THRESHOLD, kKeptBytes);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   if (const auto code = lambdadnn::AnswerArguments("lambdadnn-worker", argc, argv)) return *code;
-  KeepFreedMemory();
+  lambdadnn::KeepFreedMemory();
   lambdadnn::BlockEndSignals();  // before CUDA's threads start
   const lambdadnn::Result<lambdadnn::ComputeDevice> device = lambdadnn::OpenDevice();
   if (!device.ok()) {

@@ -62,8 +62,9 @@ Status LoopbackTransport::Push(const ExchangeObjectName& name, const TransferMet
     held.readers = readers.here;
     held.object.header = codec_.HeaderOf(name, metadata, payload);
     // As in an object, so that the payload is aligned.
-    held.object.bytes.resize(kObjectHeaderBytes + payload.size());
-    std::ranges::copy(payload, held.object.bytes.begin() + kObjectHeaderBytes);
+    held.object.bytes.reserve(kObjectHeaderBytes + payload.size());
+    held.object.bytes.resize(kObjectHeaderBytes);
+    held.object.bytes.insert(held.object.bytes.end(), payload.begin(), payload.end());
     const MonitorLock lock(*monitor_);
     held_.insert_or_assign(name, std::move(held));
     monitor_->NotifyAll();
