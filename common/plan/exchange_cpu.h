@@ -26,6 +26,12 @@ struct TransferCpu {
   friend bool operator==(const TransferCpu&, const TransferCpu&) = default;
 };
 
+// Over a connection between functions (TransportKind::kDirect), TLS included, and how long one
+// object takes from its push to its reader besides. Profiling does not measure these: seen on one
+// development machine (docs/benchmarks.md).
+inline constexpr TransferCpu kDirectTransferCpu = {1e-4, 1e-9, 1e-4, 1.2e-9};
+inline constexpr double kDirectHopSeconds = 3e-4;
+
 // Of one request for an object that is not there yet; zero = unknown, or none is ever sent.
 struct PollCost {
   double seconds = 0;

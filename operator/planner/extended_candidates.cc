@@ -159,11 +159,11 @@ PlanCandidate ExtendedModel::Describe(const Choice& choice, const Prediction& pr
 }
 
 double ExtendedModel::NeededMib(int functions) {
-  double hosted_mib = std::numeric_limits<double>::infinity();
+  double exchange_mib = std::numeric_limits<double>::infinity();
   for (const AggregationOption& option : Options(functions)) {
-    hosted_mib = std::min(hosted_mib, option.hosted_mib);
+    exchange_mib = std::min(exchange_mib, option.worker_mib);
   }
-  return Workers(functions).needed_mib + hosted_mib;
+  return Workers(functions).needed_mib + exchange_mib;
 }
 
 }  // namespace lambdadnn

@@ -126,8 +126,10 @@ namespace {
 // Without what a process is.
 double ServerDataMib(const AggregationPlan& plan, int64_t parameters, int optimizer_state_vectors) {
   constexpr double kSum = 1;
+  // What was written stays in memory until it is merged: of two iterations.
+  const double written = plan.transport == TransportKind::kDirect ? 2 : 0;
   const double bytes = static_cast<double>(parameters) * kFloatBytes;
-  const double copies = 1 + optimizer_state_vectors + kSum;
+  const double copies = 1 + optimizer_state_vectors + kSum + written;
   const double shard_bytes = bytes / plan.shards;
   // As many as any tree over the workers lets come.
   const int64_t most = int64_t{plan.workers()} * plan.shards / plan.spread;
@@ -143,20 +145,25 @@ double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
   return kServerBaseMib + ServerDataMib(plan, parameters, optimizer_state_vectors);
 }
 
-double HostedServersMib(const AggregationPlan& plan, int64_t parameters,
-                        int optimizer_state_vectors) {
-  if (plan.placement == Placement::kDedicated) return 0;
+double ExchangeMibOfWorker(const AggregationPlan& plan, int64_t parameters,
+                           int optimizer_state_vectors) {
+  // The gradient that it has written.
+  const double written = plan.transport == TransportKind::kDirect && plan.workers() > 1
+                             ? static_cast<double>(parameters) * kFloatBytes / kMib
+                             : 0;
+  if (plan.placement == Placement::kDedicated) return written;
   std::vector<int> servers(static_cast<size_t>(plan.workers()));
   for (int server = 0; server < plan.servers(); ++server) {
     ++servers[static_cast<size_t>(HostOf(plan, ServerAt(plan, server)))];
   }
-  return std::ranges::max(servers) * ServerDataMib(plan, parameters, optimizer_state_vectors);
+  return written +
+         std::ranges::max(servers) * ServerDataMib(plan, parameters, optimizer_state_vectors);
 }
 
 double WorkerMibOf(const ExecutionPlan& plan, const WorkloadProfile& profile,
                    int optimizer_state_vectors) {
   return NeededWorkerMib(profile, plan.parameters, plan.local_batch_size, plan.functions) +
-         HostedServersMib(plan.aggregation, plan.parameters, optimizer_state_vectors);
+         ExchangeMibOfWorker(plan.aggregation, plan.parameters, optimizer_state_vectors);
 }
 
 double ExtendedModel::MilliCpu(double memory_mib) const {
@@ -220,13 +227,35 @@ WorkerTerms ExtendedModel::Workers(int functions) const {
   return terms;
 }
 
+ExchangeSpeeds ExtendedModel::SpeedsOf(const AggregationPlan& plan, int server_memory_mib) const {
+  const bool hosted = plan.placement == Placement::kWorkers;
+  ExchangeSpeeds speeds;
+  if (plan.transport == TransportKind::kDirect) {
+    speeds.server_bytes_per_second = input_.platform.function_network_bytes_per_second.Or(0);
+    speeds.request_seconds = kDirectHopSeconds;
+  } else {
+    // Where workers serve their bandwidth is the workers': as if what stays in a function went
+    // through the store as well.
+    speeds.server_bytes_per_second = hosted ? store_bytes_per_second_ / plan.workers()
+                                            : std::max(StoreBandwidth(1, server_memory_mib), 0.0);
+    speeds.store_bytes_per_second = store_bytes_per_second_;
+    speeds.request_seconds = store_request_seconds_;
+  }
+  // What workers merge is among the CPU time of their function.
+  speeds.merge_bytes_per_second = hosted ? 0.0 : input_.profile.merge_bytes_per_second.Or(0);
+  if (!hosted && input_.platform.milli_cpu_per_gib > 0) {
+    speeds.merge_bytes_per_second *= std::min(1.0, MilliCpu(server_memory_mib) / kMilliPerCore);
+  }
+  return speeds;
+}
+
 AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
   const Platform& platform = input_.platform;
   AggregationOption option;
   option.plan = plan;
   option.servers = plan.server_functions();
   const bool hosted = plan.placement == Placement::kWorkers;
-  option.hosted_mib = HostedServersMib(plan, parameters_, input_.limits.optimizer_state_vectors);
+  option.worker_mib = ExchangeMibOfWorker(plan, parameters_, input_.limits.optimizer_state_vectors);
   if (hosted) {
     option.server_memory_mib = 0;
   } else if (input_.aggregation.server_memory_mib) {
@@ -246,27 +275,17 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
 
   const ExchangeShape shape{plan, parameters_, input_.limits.clip_by_global_norm,
                             platform.block_elements};
-  ExchangeSpeeds speeds;
-  // Where workers serve, what they merge is among the CPU time of their function, and their
-  // bandwidth is the workers': as if what stays in a function went through the store as well.
-  speeds.server_bytes_per_second = hosted
-                                       ? store_bytes_per_second_ / plan.workers()
-                                       : std::max(StoreBandwidth(1, option.server_memory_mib), 0.0);
-  speeds.store_bytes_per_second = store_bytes_per_second_;
-  speeds.request_seconds = store_request_seconds_;
-  speeds.merge_bytes_per_second = hosted ? 0.0 : input_.profile.merge_bytes_per_second.Or(0);
-  if (!hosted && platform.milli_cpu_per_gib > 0) {
-    speeds.merge_bytes_per_second *=
-        std::min(1.0, MilliCpu(option.server_memory_mib) / kMilliPerCore);
-  }
+  const ExchangeSpeeds speeds = SpeedsOf(plan, option.server_memory_mib);
   // One function alone exchanges nothing.
   if (!hosted || plan.workers() > 1) {
     option.stages = StagesOf(shape, speeds);
     option.straggler_seconds = StragglerSeconds(input_, plan);
   }
+  const bool direct = plan.transport == TransportKind::kDirect;
   option.cpu =
-      ExchangeCpuOf(shape, {.transfer = input_.profile.transfer,
-                            .server = input_.profile.server,
+      ExchangeCpuOf(shape, {.transfer = direct ? kDirectTransferCpu : input_.profile.transfer,
+                            // Measured of one that reads from the store.
+                            .server = direct ? ServerCpu{} : input_.profile.server,
                             .merge_bytes_per_second = input_.profile.merge_bytes_per_second,
                             .update_seconds_per_byte = input_.profile.update_cpu_seconds_per_byte});
   option.server_core_share = hosted ? 1 : CoreShare(option.server_memory_mib);
@@ -295,7 +314,7 @@ bool ExtendedModel::Possible(const WorkerTerms& workers, int memory_mib) const {
 std::optional<Limit> ExtendedModel::Check(const WorkerTerms& workers, int memory_mib,
                                           const AggregationOption& option) const {
   const Platform& platform = input_.platform;
-  if (memory_mib < workers.needed_mib + option.hosted_mib || !Possible(workers, memory_mib)) {
+  if (memory_mib < workers.needed_mib + option.worker_mib || !Possible(workers, memory_mib)) {
     return Limit::kMemory;
   }
   const double n = workers.functions;
@@ -328,7 +347,9 @@ bool ExtendedModel::FitsNodes(const WorkerTerms& workers, int memory_mib,
 double ExtendedModel::StoreSeconds(const WorkerTerms& workers, int memory_mib,
                                    const AggregationOption& option) const {
   ExchangeStages stages = option.stages;
-  const double bandwidth = StoreBandwidth(workers.functions, memory_mib);
+  const bool direct = option.plan.transport == TransportKind::kDirect;
+  const double bandwidth = direct ? input_.platform.function_network_bytes_per_second.Or(0)
+                                  : StoreBandwidth(workers.functions, memory_mib);
   stages.worker_seconds_per_byte = bandwidth > 0 ? 1 / bandwidth : 0;
   return stages.PipelinedSeconds();
 }

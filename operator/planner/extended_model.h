@@ -40,9 +40,10 @@ double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, doubl
 double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
                        int optimizer_state_vectors);
 
-// What a worker needs besides for the servers in its function, of the one that has most.
-double HostedServersMib(const AggregationPlan& plan, int64_t parameters,
-                        int optimizer_state_vectors);
+// What a worker needs besides for the exchange: what it has written, and the servers in its
+// function, of the one that has most.
+double ExchangeMibOfWorker(const AggregationPlan& plan, int64_t parameters,
+                           int optimizer_state_vectors);
 
 // What a worker of the plan was taken to need, with the servers in its function.
 double WorkerMibOf(const ExecutionPlan& plan, const WorkloadProfile& profile,
@@ -55,7 +56,7 @@ struct AggregationOption {
   int servers = 0;
   ExchangeStages stages;
   double servers_mib = 0;  // sidecars included
-  double hosted_mib = 0;   // that workers need besides, where they serve
+  double worker_mib = 0;   // that workers need for the exchange, servers beside them included
   double servers_milli_cpu = 0;
   double second_price = 0;   // of all servers, US dollars
   RequestCount requests;     // of one iteration; none where they cost nothing
@@ -159,6 +160,7 @@ class ExtendedModel : public PerformanceModel {
   Bound LeastOfChoice(const Choice& choice, const Ceiling& ceiling);
   const AggregationOption& OptionOf(const Choice& choice);
   double StoreBandwidth(int functions, double memory_mib) const;
+  ExchangeSpeeds SpeedsOf(const AggregationPlan& plan, int server_memory_mib) const;
   double MilliCpu(double memory_mib) const;
   // Of a core, for one thread: min(1, quota); 1 without quotas.
   double CoreShare(double memory_mib) const;

@@ -211,8 +211,9 @@ bool DirectTransport::AllIsFetched() const {
 }
 
 Status DirectTransport::Finish() {
-  peers_->SendToAll(FrameType::kDone);
   const MonitorLock lock(*monitor_);
+  finishes_ = true;
+  peers_->SendToAll(FrameType::kDone);
   while (failure_.ok() && !AllIsFetched()) {
     LDNN_RETURN_IF_ERROR(interrupt_.Check().WithContext("waiting for readers of what was made"));
     monitor_->WaitUntil(std::min(interrupt_.deadline(), clock_.Now() + kAbortLook));
@@ -289,6 +290,8 @@ void DirectTransport::OnConnected(const PeerId& peer) {
   done_.erase(peer);
   // It may be another function in the same role, that never had what the first one was sent.
   if (!connected_.insert(peer).second) Store(peer);
+  // It was said over a connection that has ended.
+  if (finishes_) peers_->Send({peer}, FrameType::kDone, {});
   for (const auto& [name, awaited] : awaited_) {
     if (peers_->WriterOf(name) == peer) Ask(name);
   }

@@ -100,6 +100,7 @@ class DirectTransport final : public Transport, private PeerListener {
   std::set<PeerId> done_;
   std::deque<ExchangeObjectName> to_store_;
   bool storing_ = false;  // the task runs
+  bool finishes_ = false;
   Status failure_;        // to store something
   std::unique_ptr<Task> storing_task_;
   std::optional<SlicePeers> peers_;  // calls the above until it has gone

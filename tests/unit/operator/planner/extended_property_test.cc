@@ -92,6 +92,7 @@ std::vector<AggregationPlan> AllPlans(const PlannerInput& input, int functions) 
       for (int spread = 1; spread <= 8; ++spread) {
         if (shards % spread != 0) continue;
         AggregationPlan& plan = plans.emplace_back();
+        plan.transport = input.aggregation.transport.value_or(TransportKind::kObjectStore);
         plan.layers = tree;
         plan.shards = shards;
         plan.spread = spread;

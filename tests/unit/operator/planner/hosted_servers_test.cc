@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extended model where workers serve.
+// The extended model where workers serve, and where functions exchange directly.
 #include <gtest/gtest.h>
 
+#include "operator/planner/extended_model.h"
 #include "tests/unit/operator/planner/simple_input.h"
 
 namespace lambdadnn {
@@ -52,6 +53,41 @@ TEST(HostedServers, AWorkerHasMemoryForItsServers) {
   EXPECT_EQ(smallest(), 1024);
   input.aggregation.placement = Placement::kDedicated;
   EXPECT_EQ(smallest(), 512);
+}
+
+TEST(DirectTransport, TheStoreNeitherDelaysNorCharges) {
+  for (const Placement placement : {Placement::kDedicated, Placement::kWorkers}) {
+    PlannerInput input = SimpleOnWorkers(4);
+    input.aggregation.placement = placement;
+    input.aggregation.shards = 1;
+    input.aggregation.transport = TransportKind::kDirect;
+    input.platform.prices.put_request = input.platform.prices.get_request = 1;
+    const PlanCandidate fast = Predicted(input);
+    EXPECT_EQ(fast.aggregation.transport, TransportKind::kDirect);
+    input.platform.store_request_seconds = input.platform.store_request_seconds.Or(0) + 1;
+    const PlanCandidate slow = Predicted(input);
+    EXPECT_EQ(slow.predicted[Term::kCommunication], fast.predicted[Term::kCommunication]);
+    input.aggregation.transport = TransportKind::kObjectStore;
+    const PlanCandidate stored = Predicted(input);
+    EXPECT_GT(stored.predicted[Term::kCommunication], slow.predicted[Term::kCommunication] + 1);
+    EXPECT_GT(stored.predicted.cost, slow.predicted.cost + 8 * 4);
+  }
+}
+
+TEST(DirectTransport, WhatWasWrittenStaysInMemory) {
+  AggregationPlan plan;
+  plan.layers = {1, 4};
+  constexpr int64_t kParameters = 25 << 20;  // 100 MiB
+  const double stored = NeededServerMib(plan, kParameters, 0);
+  EXPECT_EQ(ExchangeMibOfWorker(plan, kParameters, 0), 0);
+  plan.transport = TransportKind::kDirect;
+  EXPECT_EQ(ExchangeMibOfWorker(plan, kParameters, 0), 100);
+  EXPECT_EQ(NeededServerMib(plan, kParameters, 0), stored + 200);
+  plan.placement = Placement::kWorkers;
+  plan.layers = {1, 1};
+  plan.transport = TransportKind::kObjectStore;
+  const double alone = ExchangeMibOfWorker(plan, kParameters, 0);
+  EXPECT_GT(alone, 0);
 }
 
 }  // namespace

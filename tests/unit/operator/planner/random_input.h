@@ -104,6 +104,7 @@ inline PlannerInput RandomExtendedInput(uint64_t seed) {
   if (choose.Chance(0.7)) {
     input.aggregation.placement = choose.Chance(0.7) ? Placement::kDedicated : Placement::kWorkers;
   }
+  if (choose.Chance(0.3)) input.aggregation.transport = TransportKind::kDirect;
   return input;
 }
 
