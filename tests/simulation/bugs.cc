@@ -49,6 +49,12 @@ const std::vector<BugInfo>& Bugs() {
       {PlantedBug::kLeadKeptUnrenewed,
        "lead-kept-unrenewed",
        {Invariant::kOneLeader, Invariant::kDeposedEnd}},
+      {PlantedBug::kLoopbackStale,
+       "loopback-stale",
+       {Invariant::kWeights, Invariant::kModelDigest}},
+      {PlantedBug::kDirectAnswerMistaken,
+       "direct-answer-mistaken",
+       {Invariant::kWeights, Invariant::kModelDigest}},
   };
   return bugs;
 }

@@ -31,6 +31,8 @@ enum class PlantedBug {
   kFolderNotSynced,
   kLeaseTakenByForeignClock,
   kLeadKeptUnrenewed,
+  kLoopbackStale,
+  kDirectAnswerMistaken,
 };
 
 inline PlantedBug planted_bug = PlantedBug::kNone;

@@ -101,7 +101,7 @@ class DirectTransport final : public Transport, private PeerListener {
   std::deque<ExchangeObjectName> to_store_;
   bool storing_ = false;  // the task runs
   bool finishes_ = false;
-  Status failure_;        // to store something
+  Status failure_;  // to store something
   std::unique_ptr<Task> storing_task_;
   std::optional<SlicePeers> peers_;  // calls the above until it has gone
 };
