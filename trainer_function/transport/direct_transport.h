@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The transport of a function whose objects travel over its connections to those that read them
-// (docs/design/026-direct-transport.md). A push keeps the object here until it is discarded; a
+// (docs/design/028-direct-transport.md). A push keeps the object here until it is discarded; a
 // reader asks its writer by name, and is answered as soon as the object is there. So what is on its
 // way to a reader is what it has asked for, and its memory that of its pulls.
 //
