@@ -9,6 +9,11 @@ int64_t BlockCount(int64_t elements, int64_t block_elements) {
   return (elements + block_elements - 1) / block_elements;
 }
 
+int64_t VectorElements(int64_t parameters, int64_t buffers, int64_t block_elements) {
+  if (buffers == 0) return parameters;
+  return BlockCount(parameters, block_elements) * block_elements + buffers;
+}
+
 Range EvenPart(int64_t total, int64_t parts, int64_t index) {
   LDNN_CHECK(parts > 0 && index >= 0 && index < parts, "part index out of range");
   return {index * total / parts, (index + 1) * total / parts};

@@ -27,6 +27,9 @@ struct Range {
 // ceil(elements / block_elements).
 int64_t BlockCount(int64_t elements, int64_t block_elements);
 
+// Elements of the flat vector of a model: its parameters and, from a block's edge on, its buffers.
+int64_t VectorElements(int64_t parameters, int64_t buffers, int64_t block_elements);
+
 // Part `index` of `total` cut into `parts` contiguous pieces whose sizes differ by at most one:
 // [floor(index x total / parts), floor((index + 1) x total / parts)).
 Range EvenPart(int64_t total, int64_t parts, int64_t index);

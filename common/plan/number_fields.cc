@@ -100,6 +100,7 @@ constexpr ProfileNumber kProfileDecimals[] = {
 constexpr ProfileNumber kProfileWholes[] = {
     OfProfile<&Profile::training_bytes>("trainingBytes", Unit::kBytes),
     OfProfile<&Profile::model_bytes>("modelBytes", Unit::kBytes),
+    OfProfile<&Profile::buffer_bytes>("bufferBytes", Unit::kBytes),
     OfProfile<&Profile::evaluation_samples>("evaluationSamples", Unit::kCount),
 };
 

@@ -97,6 +97,10 @@ Status ExecutionPlan::Validate() const {
                                 std::to_string(kMinBlockElements) + " and " +
                                 std::to_string(kMaxBlockElements));
   }
+  if (!Within(buffers, 0, parameters) ||
+      (buffers > 0 && (buffers_begin() < 1 || buffers_begin() % block_elements != 0))) {
+    return InvalidArgumentError("plan.buffers must leave parameters before them, in whole blocks");
+  }
   const int64_t count = BlockCount(parameters, block_elements);
   if (parameters > 0 && aggregation.shards > count) {
     return InvalidArgumentError("aggregation.shards is " + std::to_string(aggregation.shards) +

@@ -87,11 +87,16 @@ struct ExecutionPlan {
   int virtual_partitions = 64;   // V >= n; constant within an epoch
   int64_t checkpoint_every = 0;  // iterations between checkpoints; 0 = only where slices end
 
-  int64_t parameters = 0;  // elements of the flat vector, float32
+  // Elements of the flat vector, float32: the model's parameters and, from the edge of a block to
+  // its end, the buffers that training changes (batch norm's). They are values, not weights: no
+  // update, norm or clipping touches them.
+  int64_t parameters = 0;
+  int64_t buffers = 0;
   // A power of two. Part of the bits of clipping by global norm, and so one for a whole job.
   int64_t block_elements = kDefaultBlockElements;
 
   ParameterBlocks blocks() const { return {parameters, block_elements}; }
+  int64_t buffers_begin() const { return parameters - buffers; }
   // Of the job, the last may be short; 0 without iterations_per_epoch. Of any numbers.
   int64_t epochs() const;
   Status Validate() const;

@@ -39,6 +39,7 @@ struct WorkloadProfile {
   int64_t training_samples = 0;  // n_t
   double training_bytes = 0;     // d_t
   double model_bytes = 0;        // d_m: what one worker exchanges each way in an iteration
+  double buffer_bytes = 0;       // of these, the buffers at the vector's end (plan.h)
   TrainingRate training_rate;    // R(m)
 
   // Extended terms; zero = unknown, and the term is left out.

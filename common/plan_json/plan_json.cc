@@ -67,6 +67,7 @@ void ReadExecutionPlan(JsonReader& reader, Unknown unknown, std::vector<FieldErr
   reader.Optional("virtualPartitions", &plan->virtual_partitions);
   reader.Optional("checkpointEvery", &plan->checkpoint_every);
   reader.Optional("parameters", &plan->parameters);
+  reader.Optional("buffers", &plan->buffers);
   reader.Optional("blockElements", &plan->block_elements);
 }
 
@@ -124,6 +125,7 @@ Json ExecutionPlanToJson(const ExecutionPlan& plan) {
                {"checkpointEvery", plan.checkpoint_every},
                {"parameters", plan.parameters},
                {"blockElements", plan.block_elements}};
+  if (plan.buffers > 0) json["buffers"] = plan.buffers;
   PutMemoryMib(&json, "memory", plan.memory_mib);
   PutMemoryMib(&json, "serverMemory", plan.server_memory_mib);
   return json;

@@ -129,6 +129,7 @@ class Planning {
     plan.checkpoint_every = CheckpointEvery(input_.options.checkpoint_interval_seconds,
                                             chosen.predicted.IterationSeconds());
     plan.parameters = ParametersOf(input_);
+    plan.buffers = BuffersOf(input_);
     plan.block_elements = input_.platform.block_elements;
     plan.predicted = chosen.predicted;
     if (input_.objective.fixed) {

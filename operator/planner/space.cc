@@ -24,6 +24,9 @@ Status ValidateProfile(const WorkloadProfile& profile) {
                        {"profile.modelBytes", profile.model_bytes}}));
   // A status may hold anything.
   if (const auto problem = ProblemOf(profile, "profile")) return InvalidArgumentError(*problem);
+  if (profile.buffer_bytes >= profile.model_bytes) {
+    return InvalidArgumentError("profile.bufferBytes must be below profile.modelBytes");
+  }
   return OkStatus();
 }
 
@@ -243,6 +246,10 @@ bool Batches::Shrinks(int functions) const {
 int64_t ParametersOf(const PlannerInput& input) {
   if (input.parameters > 0) return input.parameters;
   return static_cast<int64_t>(std::ceil(input.profile.model_bytes / kFloatBytes));
+}
+
+int64_t BuffersOf(const PlannerInput& input) {
+  return static_cast<int64_t>(std::ceil(input.profile.buffer_bytes / kFloatBytes));
 }
 
 Status ValidateInput(const PlannerInput& input) {

@@ -60,5 +60,7 @@ Result<SearchSpace> SpaceOf(const PlannerInput& input);
 
 // Elements of the exchanged vector.
 int64_t ParametersOf(const PlannerInput& input);
+// Of these, the buffers at the vector's end.
+int64_t BuffersOf(const PlannerInput& input);
 
 }  // namespace lambdadnn

@@ -15,11 +15,10 @@ void Try(std::string_view text) {
     LDNN_CHECK(file.status().code() == StatusCode::kInvalidArgument, file.status().ToString());
     return;
   }
-  const auto again =
-      DecodeSafetensors(EncodeSafetensors(file->manifest, file->flat, file->metadata));
-  LDNN_CHECK(
-      again.ok() && again->flat.size() == file->flat.size() && again->metadata == file->metadata,
-      "a file that decodes encodes");
+  const auto again = DecodeSafetensors(EncodeSafetensors(file->tensors, file->metadata));
+  LDNN_CHECK(again.ok() && again->tensors.size() == file->tensors.size() &&
+                 again->metadata == file->metadata,
+             "a file that decodes encodes");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ from options import OPTIONS
 from run_support import Bench, read_safetensors
 
 SAMPLES, TESTS = 1000, 200
+BLOCK_BYTES = 4 * 16 * 1024  # buffers begin at the edge of one
 
 
 def read_idx(path):
@@ -34,13 +35,17 @@ class TorchScriptRun(unittest.TestCase):
     def save(self, module):
         torch.jit.script(module).save(str(self.bench.folder / "module.pt"))
         self.model_bytes = 4 * sum(p.numel() for p in module.parameters())
+        self.buffer_bytes = 4 * sum(b.numel() for b in module.buffers() if b.is_floating_point())
+        if self.buffer_bytes > 0:
+            self.model_bytes = -(-self.model_bytes // BLOCK_BYTES) * BLOCK_BYTES + self.buffer_bytes
         return module
 
     def run_job(self, *options):
         """The pinned job of jobs/digits.yaml, with the module instead of its network."""
         return self.bench.run("--set", "spec.model.builtin=",
                               "--set", "spec.model.torchScript.uri=module.pt",
-                              "--set", f"spec.profile.modelBytes={self.model_bytes}", *options)
+                              "--set", f"spec.profile.modelBytes={self.model_bytes}",
+                              "--set", f"spec.profile.bufferBytes={self.buffer_bytes}", *options)
 
     def images(self, name):
         images, labels = self.data[name]
@@ -82,12 +87,70 @@ class TorchScriptRun(unittest.TestCase):
         for name, tensor in module.state_dict().items():
             self.assertLess((trained[name] - tensor).abs().max().item(), 1e-5, name)
 
+    def expect_full_batches_of_pytorch(self, functions, layers):
+        """Two steps over all samples: each function's statistics are of its own share, and the mean of them
+        goes on."""
+        torch.manual_seed(6)
+        module = self.save(modules.Normed())
+        run = self.run_job("--set", "spec.training.epochs=2",
+                           "--set", f"spec.training.globalBatchSize={SAMPLES}",
+                           "--set", f"spec.objective.fixed.functions={functions}",
+                           "--set", f"spec.aggregation.layers={layers}")
+        self.assertEqual(run.code, 0, run.text())
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.05, momentum=0.9)
+        images, labels = self.images("train")
+        edges = [SAMPLES * function // functions for function in range(functions + 1)]
+        for _ in range(2):
+            optimizer.zero_grad()
+            before = {name: value.clone() for name, value in module.named_buffers()}
+            mean = dict.fromkeys(before, 0)
+            for begin, end in zip(edges, edges[1:], strict=False):
+                for name, value in module.named_buffers():
+                    value.copy_(before[name])
+                loss = torch.nn.functional.cross_entropy(module(images[begin:end]), labels[begin:end],
+                                                         reduction="sum")
+                (loss / SAMPLES).backward()
+                for name, value in module.named_buffers():
+                    mean[name] = mean[name] + value * ((end - begin) / SAMPLES)
+            for name, value in module.named_buffers():
+                value.copy_(mean[name])
+            optimizer.step()
+        trained = read_safetensors(run.out / "model.safetensors")
+        modules.Normed().load_state_dict(trained, strict=True)
+        return module, trained
+
+    def test_batch_norm_of_one_function_and_of_several(self):
+        for functions, layers in ((1, "[1, 1]"), (3, "[1, 2, 3]")):
+            with self.subTest(functions=functions):
+                module, trained = self.expect_full_batches_of_pytorch(functions, layers)
+                for name, tensor in module.state_dict().items():
+                    self.assertLess((trained[name] - tensor).abs().max().item(), 1e-5, name)
+
+    def test_batch_norm_trains_to_the_same_bits_whoever_serves(self):
+        torch.manual_seed(6)
+        self.save(modules.Normed())
+        run = self.run_job("--set", "spec.training.epochs=2")
+        self.assertEqual(run.code, 0, run.text())
+        served = self.run_job("--set", "spec.training.epochs=2", "--set", "spec.aggregation.shards=1",
+                              "--set", "spec.aggregation.placement=Workers",
+                              "--set", "spec.aggregation.serverMemory=")
+        self.assertEqual(served.code, 0, served.text())
+        self.assertEqual(served.digest(), run.digest())
+
+    def test_a_profile_without_the_buffers_is_told_what_it_lacks(self):
+        self.save(modules.Normed())
+        needed = self.model_bytes, self.buffer_bytes
+        self.model_bytes, self.buffer_bytes = self.model_bytes - self.buffer_bytes, 0
+        run = self.run_job("--set", "spec.aggregation.shards=1")
+        self.assertEqual(run.code, 1, run.text())
+        self.assertIn(f"modelBytes {needed[0]} and bufferBytes {needed[1]}", run.text())
+
     def test_a_module_that_cannot_be_trained_ends_the_job_with_one_sentence(self):
-        self.save(modules.Flat(784, 10, torch.nn.BatchNorm1d(784)))
+        self.save(modules.Flat(784, 10).double())
         one_shard = ("--set", "spec.aggregation.shards=1")
         run = self.run_job(*one_shard)
         self.assertEqual(run.code, 1, run.text())
-        self.assertIn("batch norm", run.text())
+        self.assertIn("save the module after .float()", run.text())
         (self.bench.folder / "module.pt").unlink()
         run = self.run_job(*one_shard)
         self.assertEqual(run.code, 1, run.text())

@@ -18,8 +18,8 @@ constexpr float kSeedShare = 0x1.0p-6F;  // of the gradient that depends on the 
 
 }  // namespace
 
-ArithmeticModel::ArithmeticModel(int64_t parameters, int64_t nan_at_version)
-    : nan_at_version_(nan_at_version) {
+ArithmeticModel::ArithmeticModel(int64_t parameters, int64_t nan_at_version, int64_t buffers)
+    : buffers_(static_cast<size_t>(buffers)), nan_at_version_(nan_at_version) {
   const int64_t bias = parameters / 4;
   manifest_ = {{"layer.weight", {parameters - bias}, 0, parameters - bias}};
   if (bias > 0) manifest_.push_back({"layer.bias", {bias}, parameters - bias, bias});
@@ -28,7 +28,30 @@ ArithmeticModel::ArithmeticModel(int64_t parameters, int64_t nan_at_version)
   for (size_t i = 0; i < pull_.size(); ++i) pull_[i] = Draw(1'000'000 + i);
 }
 
+void ArithmeticModel::SetBuffers(std::span<const float> flat, int64_t steps) {
+  LDNN_CHECK(flat.size() == buffers_.size(), "wrong number of elements in buffers");
+  std::copy(flat.begin(), flat.end(), buffers_.begin());
+  steps_ = steps;
+}
+
+void ArithmeticModel::GetBuffers(std::span<float> flat) const {
+  std::copy(buffers_.begin(), buffers_.end(), flat.begin());
+}
+
+Result<std::vector<StateTensor>> ArithmeticModel::State() const {
+  LDNN_ASSIGN_OR_RETURN(std::vector<StateTensor> state, TrainableModel::State());
+  if (buffers_.empty()) return state;
+  const ByteView values = AsBytes(std::span<const float>(buffers_));
+  state.push_back(
+      {"layer.mean", ElementType::kF32, {buffer_size()}, Bytes(values.begin(), values.end())});
+  Bytes steps(sizeof(int64_t));
+  StoreLittleEndian<uint64_t>(steps, 0, static_cast<uint64_t>(steps_));
+  state.push_back({"layer.steps", ElementType::kI64, {}, std::move(steps)});
+  return state;
+}
+
 void ArithmeticModel::Initialize(uint64_t seed) {
+  std::fill(buffers_.begin(), buffers_.end(), 1.0F);
   for (size_t i = 0; i < weights_.size(); ++i) weights_[i] = Draw(seed + i);
 }
 
@@ -54,6 +77,9 @@ Result<StepResult> ArithmeticModel::ForwardBackward(const Batch& batch, uint64_t
   }
   if (batch.samples > 0) sum += kSeedShare * Draw(step_seed);
   const auto count = static_cast<float>(batch.samples);
+  for (size_t i = 0; i < buffers_.size() && batch.samples > 0; ++i) {
+    buffers_[i] = 0.75F * buffers_[i] + 0.25F * Draw(2'000'000 + i) * (sum / count);
+  }
   for (size_t i = 0; i < weights_.size(); ++i) gradient[i] = count * weights_[i] - pull_[i] * sum;
   if (nan_at_version_ >= 0 && versions_ > nan_at_version_) {
     result.loss_sum = std::numeric_limits<double>::quiet_NaN();

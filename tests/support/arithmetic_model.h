@@ -15,15 +15,20 @@ namespace lambdadnn {
 
 // Least squares: parameter i is pulled towards c_i x (feature of the sample), so training
 // converges. `nan_at_version`: the loss is not a number once so many SetParameters have been
-// counted (for the job's own failures); < 0 = never.
+// counted (for the job's own failures); < 0 = never. Buffer i follows d_i x (mean feature of the
+// batch) as batch norm's statistics do, and the model's state counts the training's steps.
 class ArithmeticModel final : public TrainableModel {
  public:
-  explicit ArithmeticModel(int64_t parameters, int64_t nan_at_version = -1);
+  explicit ArithmeticModel(int64_t parameters, int64_t nan_at_version = -1, int64_t buffers = 0);
 
   const ParameterManifest& manifest() const override { return manifest_; }
   void Initialize(uint64_t seed) override;
   void SetParameters(std::span<const float> flat) override;
   void GetParameters(std::span<float> flat) const override;
+  int64_t buffer_size() const override { return std::ssize(buffers_); }
+  void SetBuffers(std::span<const float> flat, int64_t steps) override;
+  void GetBuffers(std::span<float> flat) const override;
+  Result<std::vector<StateTensor>> State() const override;
   Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
                                      std::span<float> gradient) override;
   Result<EvaluationResult> Evaluate(const Batch& batch) override;
@@ -33,6 +38,8 @@ class ArithmeticModel final : public TrainableModel {
   ParameterManifest manifest_;
   std::vector<float> weights_;
   std::vector<float> pull_;  // c_i
+  std::vector<float> buffers_;
+  int64_t steps_ = 0;
   const int64_t nan_at_version_;
   int64_t versions_ = 0;
 };

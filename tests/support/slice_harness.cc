@@ -57,7 +57,8 @@ Plan HarnessJob::MakePlan() const {
   plan.aggregation.spread = spread;
   plan.virtual_partitions = (64 + plan.functions - 1) / plan.functions * plan.functions;
   plan.checkpoint_every = checkpoint_every;
-  plan.parameters = parameters;
+  plan.parameters = VectorElements(parameters, buffers, plan.block_elements);
+  plan.buffers = buffers;
   return plan;
 }
 
@@ -151,7 +152,7 @@ SliceEnvironment SliceHarness::Environment(const Role& role) {
                                   int) -> Result<std::unique_ptr<TrainableModel>> {
     ++models_made_;
     return std::unique_ptr<TrainableModel>(
-        std::make_unique<ArithmeticModel>(job_.parameters, job_.nan_at_version));
+        std::make_unique<ArithmeticModel>(job_.parameters, job_.nan_at_version, job_.buffers));
   };
   environment.open_dataset = [this](const DatasetConfig&) -> Result<std::unique_ptr<Dataset>> {
     ++datasets_opened_;

@@ -26,7 +26,8 @@ struct HarnessJob {
   std::vector<int> layers = {1, 2, 4};
   int shards = 2;
   int spread = 1;
-  int64_t parameters = 2 * 16 * 1024 + 100;
+  int64_t parameters = 2 * 16 * 1024 + 100;  // of the model
+  int64_t buffers = 0;                       // elements
   int64_t samples = 200;
   int64_t test_samples = 40;
   uint64_t data_checksum = 0;  // that the data set says; 0 = none

@@ -17,7 +17,7 @@ namespace {
 // faster, and which one runs does not depend on the sizes of the tensors before.
 constexpr int64_t kAlignment = 64;
 
-size_t Bytes(int64_t elements) { return sizeof(float) * static_cast<size_t>(elements); }
+size_t FloatBytes(int64_t elements) { return sizeof(float) * static_cast<size_t>(elements); }
 
 }  // namespace
 
@@ -57,7 +57,7 @@ ParameterMemory::~ParameterMemory() = default;
 void ParameterMemory::Set(std::span<const float> flat) {
   for (size_t i = 0; i < manifest_.size(); ++i) {
     float* const to = gpu_ == nullptr ? tensors_[i].data_ptr<float>() : gpu_->HostAddress(i);
-    std::memcpy(to, flat.data() + manifest_[i].offset, Bytes(manifest_[i].size));
+    std::memcpy(to, flat.data() + manifest_[i].offset, FloatBytes(manifest_[i].size));
   }
   if (gpu_ == nullptr) return;
   at::NoGradGuard no_grad;
@@ -72,7 +72,7 @@ void ParameterMemory::Get(std::span<float> flat) const {
   for (size_t i = 0; i < manifest_.size(); ++i) {
     const float* const from =
         gpu_ == nullptr ? tensors_[i].data_ptr<float>() : gpu_->HostAddress(i);
-    std::memcpy(flat.data() + manifest_[i].offset, from, Bytes(manifest_[i].size));
+    std::memcpy(flat.data() + manifest_[i].offset, from, FloatBytes(manifest_[i].size));
   }
 }
 
@@ -86,7 +86,7 @@ double ParameterMemory::TakeGradient(const at::Tensor& loss, std::span<float> gr
       continue;
     }
     const at::Tensor whole = slope.contiguous();
-    std::memcpy(to, whole.data_ptr<float>(), Bytes(manifest_[i].size));
+    std::memcpy(to, whole.data_ptr<float>(), FloatBytes(manifest_[i].size));
     slope.reset();
   }
   return loss.item<double>();
@@ -106,7 +106,7 @@ double ParameterMemory::TakeFromGpu(const at::Tensor& loss, std::span<float> gra
   const auto size = static_cast<int64_t>(gradient.size());
   const at::Tensor host = gpu_->HostPart(size + 1);
   host.copy_(at::cat(parts));
-  std::memcpy(gradient.data(), host.data_ptr<float>(), Bytes(size));
+  std::memcpy(gradient.data(), host.data_ptr<float>(), FloatBytes(size));
   return static_cast<double>(host.data_ptr<float>()[size]);
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "trainer_function/model/architecture.h"
+#include "trainer_function/model/module_state.h"
 #include "trainer_function/model/parameter_memory.h"
 #include "trainer_function/model/torch_device.h"
 #include "trainer_function/model/torch_support.h"
@@ -36,20 +37,27 @@ class ScriptModel final : public TrainableModel {
       : module_(std::move(module)),
         form_(form),
         sample_shape_(std::move(sample_shape)),
-        device_(device) {}
+        device_(device),
+        buffers_(module_) {}
 
   // Finds what to train; then one trial step.
   Status Prepare() {
     LDNN_RETURN_IF_ERROR(FindParameters());
     initial_.resize(static_cast<size_t>(size()));
     GetParameters(initial_);
-    return TryStep();
+    LDNN_RETURN_IF_ERROR(TryStep());
+    initial_buffers_.resize(static_cast<size_t>(buffer_size()));
+    GetBuffers(initial_buffers_);
+    return OkStatus();
   }
 
   const ParameterManifest& manifest() const override { return manifest_; }
 
   // The file's values; a seed has no part in them.
-  void Initialize(uint64_t) override { SetParameters(initial_); }
+  void Initialize(uint64_t) override {
+    SetParameters(initial_);
+    SetBuffers(initial_buffers_, 0);
+  }
 
   void SetParameters(std::span<const float> flat) override {
     LDNN_CHECK(static_cast<int64_t>(flat.size()) == size(), "wrong number of parameters");
@@ -60,6 +68,12 @@ class ScriptModel final : public TrainableModel {
     LDNN_CHECK(static_cast<int64_t>(flat.size()) == size(), "wrong number of parameters");
     memory_->Get(flat);
   }
+
+  int64_t buffer_size() const override { return buffers_.size(); }
+  void SetBuffers(std::span<const float> flat, int64_t steps) override {
+    buffers_.Set(flat, steps, device_);
+  }
+  void GetBuffers(std::span<float> flat) const override { buffers_.Get(flat); }
 
   Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
                                      std::span<float> gradient) override {
@@ -95,6 +109,8 @@ class ScriptModel final : public TrainableModel {
                            TorchErrorText(error));
     }
   }
+
+  Result<std::vector<StateTensor>> State() const override { return StateOf(module_); }
 
   // The user's module with the trained parameters, ready to predict without a GPU.
   Result<std::string> ExportTorchScript() override {
@@ -148,34 +164,24 @@ class ScriptModel final : public TrainableModel {
     return OkStatus();
   }
 
-  // Forward in training on zeros: whether samples fit, outputs fit the loss, buffers stay.
+  // Forward on zeros, in training and in evaluation: whether samples fit, outputs fit the loss,
+  // which buffers change.
   Status TryStep() {
     at::NoGradGuard no_grad;
-    std::vector<std::pair<std::string, at::Tensor>> before;
-    for (const auto& named : module_.named_buffers(/*recurse=*/true)) {
-      before.emplace_back(named.name, named.value.clone());
-    }
     std::vector<int64_t> shape = {kTrialSamples};
     shape.insert(shape.end(), sample_shape_.begin(), sample_shape_.end());
     try {
       const auto options = at::TensorOptions(at::kFloat).device(TorchDevice(device_));
       LDNN_RETURN_IF_ERROR(Forward(at::zeros(shape, options), true).status());
+      LDNN_RETURN_IF_ERROR(buffers_.FindAfterStep());
+      LDNN_RETURN_IF_ERROR(Forward(at::zeros(shape, options), false).status());
     } catch (const std::exception& error) {
       return InvalidArgumentError(
           "spec.model.torchScript: forward cannot take samples of the data set, a batch of shape " +
           ShapeText(shape) + " (" + TorchErrorText(error) +
           "); set spec.dataset.featureShape, or save a module for this shape");
     }
-    size_t next = 0;
-    for (const auto& named : module_.named_buffers(/*recurse=*/true)) {
-      const auto& [name, old] = before[next++];
-      if (at::equal(named.value, old)) continue;
-      return InvalidArgumentError(
-          "spec.model.torchScript: the buffer " + name +
-          " changes in training (batch norm?), and buffers are not exchanged between functions; "
-          "use group or layer norm, or save the module with those layers in eval mode by trace");
-    }
-    return OkStatus();
+    return buffers_.CheckAfterEvaluation();
   }
 
   // In a script dropout draws from the process's own generator, on a GPU from that device's.
@@ -211,7 +217,9 @@ class ScriptModel final : public TrainableModel {
   const ComputeDevice device_;
   ParameterManifest manifest_;
   std::optional<ParameterMemory> memory_;  // once the parameters are found
+  TrainedBuffers buffers_;
   std::vector<float> initial_;
+  std::vector<float> initial_buffers_;
 };
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "common/base/bytes.h"
+#include "common/base/enum_names.h"
 #include "common/base/status.h"
 
 namespace lambdadnn {
@@ -51,12 +53,46 @@ struct EvaluationResult {
   }
 };
 
-// One thread at a time. The object owns the parameters.
+// Names as in safetensors files.
+enum class ElementType { kF32, kF64, kF16, kBf16, kI64, kI32, kI16, kI8, kU8, kBool };
+template <>
+inline constexpr auto kEnumNames<ElementType> =
+    EnumNameTable("F32", "F64", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "BOOL");
+constexpr int64_t ElementBytes(ElementType type) {
+  switch (type) {
+    case ElementType::kF64:
+    case ElementType::kI64:
+      return 8;
+    case ElementType::kF32:
+    case ElementType::kI32:
+      return 4;
+    case ElementType::kF16:
+    case ElementType::kBf16:
+    case ElementType::kI16:
+      return 2;
+    case ElementType::kI8:
+    case ElementType::kU8:
+    case ElementType::kBool:
+      return 1;
+  }
+  return 0;
+}
+
+// An entry of PyTorch's state_dict; `data` is row-major and little-endian.
+struct StateTensor {
+  std::string name;
+  ElementType type = ElementType::kF32;
+  std::vector<int64_t> shape;
+  Bytes data;
+  friend bool operator==(const StateTensor&, const StateTensor&) = default;
+};
+
+// One thread at a time. The object owns parameters and buffers.
 class TrainableModel {
  public:
   virtual ~TrainableModel() = default;
   virtual const ParameterManifest& manifest() const = 0;
-  // Elements of the flat vector.
+  // Elements of all parameters.
   int64_t size() const {
     return manifest().empty() ? 0 : manifest().back().offset + manifest().back().size;
   }
@@ -71,6 +107,39 @@ class TrainableModel {
                                              std::span<float> gradient) = 0;
   // No randomness, no change of state.
   virtual Result<EvaluationResult> Evaluate(const Batch& batch) = 0;
+
+  // Of the float32 buffers that a step in training changes (batch norm's running statistics).
+  virtual int64_t buffer_size() const { return 0; }
+  // `steps`: of the training so far, which counters of steps (num_batches_tracked) follow.
+  virtual void SetBuffers(std::span<const float> flat, int64_t steps) {
+    (void)flat;
+    (void)steps;
+  }
+  virtual void GetBuffers(std::span<float> flat) const { (void)flat; }
+
+  // All of these in the flat vector that functions exchange: the parameters at its begin, the
+  // buffers at its end (common/plan/geometry.h, VectorElements).
+  void SetVector(std::span<const float> vector, int64_t steps) {
+    SetParameters(vector.first(static_cast<size_t>(size())));
+    SetBuffers(vector.last(static_cast<size_t>(buffer_size())), steps);
+  }
+  void GetVector(std::span<float> vector) const {
+    GetParameters(vector.first(static_cast<size_t>(size())));
+    GetBuffers(vector.last(static_cast<size_t>(buffer_size())));
+  }
+
+  // What PyTorch's state_dict has, all of it, in its order.
+  virtual Result<std::vector<StateTensor>> State() const {
+    std::vector<float> flat(static_cast<size_t>(size()));
+    GetParameters(flat);
+    std::vector<StateTensor> state;
+    for (const ParameterInfo& info : manifest()) {
+      const ByteView data = AsBytes(std::span<const float>(flat).subspan(
+          static_cast<size_t>(info.offset), static_cast<size_t>(info.size)));
+      state.push_back({info.name, ElementType::kF32, info.shape, Bytes(data.begin(), data.end())});
+    }
+    return state;
+  }
   // TorchScript archive of the model with its parameters ("model.pt"); kUnimplemented without
   // torch.
   virtual Result<std::string> ExportTorchScript() = 0;

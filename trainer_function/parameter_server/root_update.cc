@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer_function/parameter_server/root_update.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/plan/sync_policy.h"
@@ -32,16 +33,28 @@ ExchangeObjectName RootUpdate::WeightsName(int64_t version, int shard) const {
   return {ObjectKind::kWeights, version, root, shard, 0};
 }
 
+std::span<float> RootUpdate::GradientOf(const MergedShard& merged) const {
+  const int64_t end =
+      std::clamp(context_.request.plan.buffers_begin(), merged.elements.begin, merged.elements.end);
+  return merged.gradient.first(static_cast<size_t>(end - merged.elements.begin));
+}
+
 Status RootUpdate::OnMerged(int64_t iteration, const MergedShard& merged) {
-  if (!std::isfinite(merged.loss_sum) || !AllFinite(merged.gradient)) {
+  const std::span<float> gradient = GradientOf(merged);
+  const bool finite_gradient = AllFinite(gradient);
+  const bool finite_loss = std::isfinite(merged.loss_sum);
+  if (!finite_loss || !finite_gradient || !AllFinite(merged.gradient.subspan(gradient.size()))) {
+    const char* const what = !finite_loss       ? "loss"
+                             : !finite_gradient ? "gradient"
+                                                : "buffers (batch norm's statistics)";
     return InvalidArgumentError(
-        "the " + std::string(std::isfinite(merged.loss_sum) ? "gradient" : "loss") +
-        " of iteration " + std::to_string(iteration) +
-        " is not a finite number; lower training.optimizer.learningRate, clip the gradient, or "
+        "the " + std::string(what) + " of iteration " + std::to_string(iteration) +
+        (finite_loss && finite_gradient ? " are not finite numbers" : " is not a finite number") +
+        "; lower training.optimizer.learningRate, clip the gradient, or "
         "look for bad values in the data set");
   }
-  DivideBySamples(merged.gradient, merged.samples);
-  if (optimizer_.clip_value) ClipByValue(merged.gradient, *optimizer_.clip_value);
+  DivideBySamples(gradient, merged.samples);
+  if (optimizer_.clip_value) ClipByValue(gradient, *optimizer_.clip_value);
   if (optimizer_.clip_global_norm) {
     held_.push_back(merged);
     return OkStatus();
@@ -54,7 +67,7 @@ Status RootUpdate::FinishIteration(int64_t iteration) {
   LDNN_ASSIGN_OR_RETURN(const std::vector<double> squares, ExchangeNorms(iteration));
   const float factor = NormClipFactor(squares, *optimizer_.clip_global_norm);
   for (const MergedShard& merged : held_) {
-    Scale(merged.gradient, factor);
+    Scale(GradientOf(merged), factor);
     LDNN_RETURN_IF_ERROR(Publish(iteration, merged));
   }
   held_.clear();
@@ -65,7 +78,9 @@ Result<std::vector<double>> RootUpdate::ExchangeNorms(int64_t iteration) {
   const ExecutionPlan& plan = context_.request.plan;
   std::vector<std::vector<double>> own;
   for (const MergedShard& merged : held_) {
-    own.push_back(BlockSquares(merged.gradient, plan.block_elements));
+    own.push_back(BlockSquares(GradientOf(merged), plan.block_elements));
+    // One sum a block, also of buffers, which have no part in the norm.
+    own.back().resize(static_cast<size_t>(BlockCount(merged.elements.size(), plan.block_elements)));
     TransferMetadata metadata;
     metadata.elements = merged.elements;
     const PhaseScope push(context_.phases, Phase::kPush);
@@ -91,13 +106,17 @@ Result<std::vector<double>> RootUpdate::ExchangeNorms(int64_t iteration) {
 
 Status RootUpdate::Publish(int64_t iteration, const MergedShard& merged) {
   const auto offset = static_cast<size_t>(merged.elements.begin - state_.elements.begin);
-  const size_t size = merged.gradient.size();
-  const std::span<float> weights = std::span(state_.weights).subspan(offset, size);
+  const std::span<float> weights =
+      std::span(state_.weights).subspan(offset, merged.gradient.size());
+  const std::span<float> gradient = GradientOf(merged);
   std::vector<std::span<float>> vectors;
-  for (auto& vector : state_.vectors) vectors.push_back(std::span(vector).subspan(offset, size));
+  for (auto& vector : state_.vectors)
+    vectors.push_back(std::span(vector).subspan(offset, gradient.size()));
   const OptimizerStep step = {LearningRate(optimizer_, iteration, context_.request.plan.iterations),
                               iteration - optimizer_start_};
-  ApplyOptimizer(optimizer_, step, weights, merged.gradient, vectors);
+  ApplyOptimizer(optimizer_, step, weights.first(gradient.size()), gradient, vectors);
+  std::copy(merged.gradient.begin() + std::ssize(gradient), merged.gradient.end(),
+            weights.begin() + std::ssize(gradient));
   context_.pace();
   const ExchangeObjectName name = WeightsName(SyncPolicy::VersionMade(iteration), merged.shard);
   TransferMetadata metadata = {merged.elements, merged.samples, merged.loss_sum, 0, false};

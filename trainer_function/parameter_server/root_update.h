@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A root's update of its shards from merged gradients: mean, checks, clipping, optimizer, push of
-// the new weights. Without clipping by global norm each shard goes through at once; with it, all
+// the new weights. The buffers at the vector's end come as a mean already, which takes the place of
+// the values before. Without clipping by global norm each shard goes through at once; with it, all
 // shards wait for the norm, for which the roots of spread groups exchange block sums.
 #pragma once
 
@@ -23,7 +24,7 @@ class RootUpdate {
              TransferPool& pushes, ParameterState& state, Range shards, int64_t optimizer_start);
 
   // A shard's sum has come. Pushes its new weights unless a norm is still to come.
-  // kInvalidArgument naming the iteration when loss or gradient is not a number.
+  // kInvalidArgument naming the iteration when loss, gradient or buffers are not numbers.
   Status OnMerged(int64_t iteration, const MergedShard& merged);
   // All shards have come: with a norm, exchanges it and pushes the new weights.
   Status FinishIteration(int64_t iteration);
@@ -33,6 +34,8 @@ class RootUpdate {
   std::vector<ExchangeObjectName> Garbage(int64_t iteration, int64_t oldest, int shard) const;
 
  private:
+  // The part of a shard that is a gradient; what follows in the shard are buffers.
+  std::span<float> GradientOf(const MergedShard& merged) const;
   Status Publish(int64_t iteration, const MergedShard& merged);
   Result<std::vector<double>> ExchangeNorms(int64_t iteration);
   ExchangeObjectName NormsName(int64_t iteration, int shard) const;

@@ -15,6 +15,12 @@ class PacedModel final : public TrainableModel {
   void Initialize(uint64_t seed) override { model_->Initialize(seed); }
   void SetParameters(std::span<const float> flat) override { model_->SetParameters(flat); }
   void GetParameters(std::span<float> flat) const override { model_->GetParameters(flat); }
+  int64_t buffer_size() const override { return model_->buffer_size(); }
+  void SetBuffers(std::span<const float> flat, int64_t steps) override {
+    model_->SetBuffers(flat, steps);
+  }
+  void GetBuffers(std::span<float> flat) const override { model_->GetBuffers(flat); }
+  Result<std::vector<StateTensor>> State() const override { return model_->State(); }
   Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
                                      std::span<float> gradient) override {
     Result<StepResult> result = model_->ForwardBackward(batch, step_seed, gradient);

@@ -116,15 +116,17 @@ Status ProfileRole::Load() {
   if (!model.ok()) return model.status();
   model_ = std::move(model).value();
   model_->Initialize(MixSeed({request_.training.seed}));
-  gradient_.resize(static_cast<size_t>(model_->size()));
-  weights_.resize(gradient_.size());
-  model_->GetParameters(weights_);
+  weights_.resize(static_cast<size_t>(
+      VectorElements(model_->size(), model_->buffer_size(), request_.plan.block_elements)));
+  gradient_.resize(weights_.size());
+  model_->GetVector(weights_);
   record_.metrics["trainingSamples"] = static_cast<double>(info.samples);
   record_.metrics["testSamples"] = static_cast<double>(info.test_samples);
   record_.metrics["trainingBytes"] = static_cast<double>(info.bytes);
   record_.metrics["loadedBytesPerSample"] = static_cast<double>(info.loaded_sample_bytes);
   record_.metrics["classes"] = info.classes;
-  record_.metrics["parameters"] = static_cast<double>(model_->size());
+  record_.metrics["parameters"] = static_cast<double>(weights_.size());
+  record_.metrics["buffers"] = static_cast<double>(model_->buffer_size());
   return OkStatus();
 }
 
@@ -132,8 +134,10 @@ Status ProfileRole::Step(int batch_size) {
   std::vector<int64_t> samples;
   for (int i = 0; i < batch_size; ++i) samples.push_back(next_sample_++ % loaded_samples_);
   LDNN_ASSIGN_OR_RETURN(const Batch batch, dataset_->Read(samples, 0));
-  LDNN_RETURN_IF_ERROR(model_->ForwardBackward(batch, 0, gradient_).status());
-  model_->SetParameters(weights_);
+  const auto slopes = std::span(gradient_).first(static_cast<size_t>(model_->size()));
+  LDNN_RETURN_IF_ERROR(model_->ForwardBackward(batch, 0, slopes).status());
+  model_->GetBuffers(std::span(gradient_).last(static_cast<size_t>(model_->buffer_size())));
+  model_->SetVector(weights_, 0);
   return OkStatus();
 }
 
@@ -227,7 +231,8 @@ Status ProfileRole::Fill() {
 Status ProfileRole::MeasureFinish() {
   const PhaseScope scope(context_.phases, Phase::kCheckpoint);
   const double cpu_before = environment_.cpu_seconds();
-  (void)EncodeSafetensors(model_->manifest(), weights_, {{"format", "pt"}});
+  LDNN_ASSIGN_OR_RETURN(const std::vector<StateTensor> state, model_->State());
+  (void)EncodeSafetensors(state, {{"format", "pt"}});
   const auto script = model_->ExportTorchScript();
   context_.pace();
   if (script.status().code() == StatusCode::kUnimplemented) return OkStatus();
@@ -286,11 +291,12 @@ Status ProfileRole::Measure() {
   LDNN_RETURN_IF_ERROR(MeasureEvaluation());
   LDNN_RETURN_IF_ERROR(MeasureFinish());
   ExchangeProbe exchange(context_, environment_, gradient_, &record_);
-  LDNN_RETURN_IF_ERROR(exchange.MeasureCheckpoint(model_->size()));
+  LDNN_RETURN_IF_ERROR(exchange.MeasureCheckpoint(std::ssize(weights_)));
   LDNN_RETURN_IF_ERROR(
       exchange.MeasureTransfers(step_cpu_seconds_, [&] { return Step(BatchSize()); }));
   LDNN_RETURN_IF_ERROR(exchange.MeasureServer());
-  return MeasureServerRole(context_, environment_, model_->size(), step_cpu_seconds_, &record_);
+  return MeasureServerRole(context_, environment_, std::ssize(weights_), step_cpu_seconds_,
+                           &record_);
 }
 
 }  // namespace

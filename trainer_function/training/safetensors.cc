@@ -30,29 +30,40 @@ int64_t ElementsOf(const std::vector<int64_t>& shape) {
   return elements;
 }
 
-Result<ParameterInfo> ReadTensor(const std::string& name, const Json& json) {
+// A tensor of the header and where its data lies.
+struct Entry {
+  StateTensor tensor;
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+Result<Entry> ReadEntry(const std::string& name, const Json& json) {
   std::vector<FieldError> errors;
   JsonReader reader(json, name, &errors);
   std::string type;
   std::vector<int64_t> offsets;
-  ParameterInfo info;
-  info.name = name;
+  Entry entry;
+  entry.tensor.name = name;
   reader.Required("dtype", &type);
-  reader.Required("shape", &info.shape);
+  reader.Required("shape", &entry.tensor.shape);
   reader.Required("data_offsets", &offsets);
   LDNN_RETURN_IF_ERROR(ToStatus(errors));
-  if (type != "F32") return Bad("tensor " + name + " has dtype " + type + "; only F32 is read");
-  info.size = ElementsOf(info.shape);
-  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
-  if (offsets.size() != 2 || info.size < 0 || offsets[0] < 0 || offsets[0] % kFloat != 0 ||
-      offsets[1] < offsets[0] || offsets[1] - offsets[0] != info.size * kFloat) {
+  const auto known = FindEnum<ElementType>(type);
+  if (!known) return Bad("tensor " + name + " has the unknown dtype " + type);
+  entry.tensor.type = *known;
+  const int64_t elements = ElementsOf(entry.tensor.shape);
+  if (offsets.size() != 2 || elements < 0 || offsets[0] < 0 || offsets[1] < offsets[0] ||
+      offsets[1] - offsets[0] != elements * ElementBytes(*known)) {
     return Bad("tensor " + name + ": shape and data_offsets do not fit");
   }
-  info.offset = offsets[0] / kFloat;
-  return info;
+  entry.begin = offsets[0];
+  entry.end = offsets[1];
+  return entry;
 }
 
-Status ReadHeader(std::string_view text, SafetensorsFile* file) {
+Result<std::vector<Entry>> ReadHeader(std::string_view text,
+                                      std::map<std::string, std::string>* metadata) {
+  std::vector<Entry> entries;
   auto parsed = ParseJson(text, {.bytes = kMaxHeaderBytes});
   if (!parsed.ok()) return Bad("header is " + parsed.status().message());
   if (!parsed->is_object()) return Bad("header is not a map of tensors");
@@ -61,33 +72,42 @@ Status ReadHeader(std::string_view text, SafetensorsFile* file) {
       if (!value.is_object()) return Bad("__metadata__ is not a map");
       for (const auto& [key, item] : value.items()) {
         if (!item.is_string()) return Bad("__metadata__." + key + " is not text");
-        file->metadata[key] = item.get<std::string>();
+        (*metadata)[key] = item.get<std::string>();
       }
       continue;
     }
-    LDNN_ASSIGN_OR_RETURN(ParameterInfo info, ReadTensor(name, value));
-    file->manifest.push_back(std::move(info));
+    LDNN_ASSIGN_OR_RETURN(Entry entry, ReadEntry(name, value));
+    entries.push_back(std::move(entry));
   }
-  return OkStatus();
+  return entries;
 }
 
 }  // namespace
 
-std::string EncodeSafetensors(const ParameterManifest& manifest, std::span<const float> flat,
+std::string EncodeSafetensors(std::span<const StateTensor> tensors,
                               const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header[std::string(kMetadata)] = metadata;
-  for (const ParameterInfo& info : manifest) {
-    const auto begin = static_cast<uint64_t>(info.offset) * sizeof(float);
-    const uint64_t end = begin + static_cast<uint64_t>(info.size) * sizeof(float);
-    header[info.name] = {{"dtype", "F32"}, {"shape", info.shape}, {"data_offsets", {begin, end}}};
+  std::vector<const StateTensor*> order;
+  for (const StateTensor& tensor : tensors) order.push_back(&tensor);
+  std::stable_sort(order.begin(), order.end(), [](const StateTensor* a, const StateTensor* b) {
+    return ElementBytes(a->type) > ElementBytes(b->type);
+  });
+  size_t end = 0;
+  for (const StateTensor* const tensor : order) {
+    const size_t begin = end;
+    end += tensor->data.size();
+    header[tensor->name] = {{"dtype", EnumName(tensor->type)},
+                            {"shape", tensor->shape},
+                            {"data_offsets", {begin, end}}};
   }
   std::string text = DumpJson(header);
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
   std::string file(kLengthBytes, '\0');
   StoreLittleEndian<uint64_t>(std::as_writable_bytes(std::span(file)), 0, text.size());
+  file.reserve(file.size() + text.size() + end);
   file += text;
-  file += AsText(AsBytes(flat));
+  for (const StateTensor* const tensor : order) file += AsText(tensor->data);
   return file;
 }
 
@@ -98,22 +118,28 @@ Result<SafetensorsFile> DecodeSafetensors(std::string_view bytes) {
     return Bad("the header's length is beyond the file's end");
   }
   SafetensorsFile file;
-  LDNN_RETURN_IF_ERROR(ReadHeader(bytes.substr(kLengthBytes, length), &file));
-  std::sort(file.manifest.begin(), file.manifest.end(), [](const auto& a, const auto& b) {
-    return a.offset != b.offset ? a.offset < b.offset : a.size < b.size;
+  LDNN_ASSIGN_OR_RETURN(std::vector<Entry> entries,
+                        ReadHeader(bytes.substr(kLengthBytes, length), &file.metadata));
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
   });
   int64_t next = 0;
-  for (const ParameterInfo& info : file.manifest) {
-    if (info.offset != next) return Bad("tensor " + info.name + " leaves a gap or overlaps");
-    next += info.size;
+  for (const Entry& entry : entries) {
+    if (entry.begin != next)
+      return Bad("tensor " + entry.tensor.name + " leaves a gap or overlaps");
+    next = entry.end;
   }
-  const std::string_view data = bytes.substr(kLengthBytes + length);
-  if (data.size() != static_cast<uint64_t>(next) * sizeof(float)) {
+  const ByteView data = AsBytes(bytes.substr(kLengthBytes + length));
+  if (data.size() != static_cast<uint64_t>(next)) {
     return Bad("has " + std::to_string(data.size()) + " bytes of data, its header says " +
-               std::to_string(static_cast<uint64_t>(next) * sizeof(float)));
+               std::to_string(next));
   }
-  file.flat.resize(static_cast<size_t>(next));
-  if (next > 0) std::memcpy(file.flat.data(), data.data(), data.size());
+  for (Entry& entry : entries) {
+    const ByteView part = data.subspan(static_cast<size_t>(entry.begin),
+                                       static_cast<size_t>(entry.end - entry.begin));
+    entry.tensor.data.assign(part.begin(), part.end());
+    file.tensors.push_back(std::move(entry.tensor));
+  }
   return file;
 }
 

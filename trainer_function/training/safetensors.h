@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The safetensors file format, float32 only: 8 bytes length of a JSON header, the header
+// The safetensors file format: 8 bytes length of a JSON header, the header
 // {"name": {"dtype": "F32", "shape": [...], "data_offsets": [begin, end]}, ...}, then the tensors.
 // Names and layouts are PyTorch's, so load_state_dict takes the file's tensors as they are.
 #pragma once
@@ -16,13 +16,13 @@
 
 namespace lambdadnn {
 
-// `flat` has the manifest's layout.
-std::string EncodeSafetensors(const ParameterManifest& manifest, std::span<const float> flat,
+// The data of tensors with larger elements first, so that all of it is aligned; else in their
+// order.
+std::string EncodeSafetensors(std::span<const StateTensor> tensors,
                               const std::map<std::string, std::string>& metadata);
 
 struct SafetensorsFile {
-  ParameterManifest manifest;  // in the order of the data
-  std::vector<float> flat;
+  std::vector<StateTensor> tensors;  // in the order of the data
   std::map<std::string, std::string> metadata;
 };
 

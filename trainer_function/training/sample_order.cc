@@ -47,6 +47,11 @@ SampleOrder::SampleOrder(uint64_t seed, int64_t samples, int partitions, int64_t
 
 int64_t SampleOrder::batches_per_epoch() const { return (samples_ + batch_ - 1) / batch_; }
 
+int64_t SampleOrder::BatchSamples(int64_t iteration) const {
+  const int64_t begin = iteration % batches_per_epoch() * batch_;
+  return std::min(batch_, samples_ - begin);
+}
+
 SampleOrder::Slot SampleOrder::SlotAt(int64_t dealt) const {
   const int64_t round = dealt / partitions_;
   if (round < samples_ / partitions_) {

@@ -29,6 +29,8 @@ class SampleOrder {
 
   // ceil(samples / globalBatchSize).
   int64_t batches_per_epoch() const;
+  // Of all workers; an epoch's last batch may be short.
+  int64_t BatchSamples(int64_t iteration) const;
   int64_t EpochOf(int64_t iteration) const { return iteration / batches_per_epoch(); }
 
   // Numbers of the samples of `iteration` that worker `rank` of `workers` works on, in the order in

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "common/plan/sync_policy.h"
 #include "trainer_function/checkpoint/checkpoint_io.h"
 #include "trainer_function/collective/shard_exchange.h"
+#include "trainer_function/parameter_server/gradient_math.h"
 #include "trainer_function/parameter_server/optimizer.h"
 #include "trainer_function/session/rejoin.h"
 #include "trainer_function/training/data_record.h"
@@ -54,6 +56,7 @@ class WorkerRole {
   Status WriteFreshCheckpoint();
   // Forward and backward of this worker's part of the batch, into gradient_.
   Result<StepResult> Step(int64_t iteration);
+  void TakeBuffers(int64_t global_samples);
   Status RunIteration(int64_t iteration);
   // The test set, when iteration `done` is the first of an epoch.
   Status EvaluateAtEpochEnd(int64_t done);
@@ -120,14 +123,20 @@ Status WorkerRole::MakeModel() {
   auto model = environment_.make_model(request_.training, dataset_->info(), plan_.threads);
   if (!model.ok()) return model.status();
   model_ = std::move(model).value();
-  if (model_->size() != plan_.parameters) {
-    return InvalidArgumentError("the model has " + std::to_string(model_->size()) +
-                                " parameters with the data set as it is (" +
-                                std::to_string(dataset_->info().classes) + " classes), and had " +
-                                std::to_string(plan_.parameters) +
-                                " when it was profiled: if labels or features have changed, "
-                                "profile it again (lambdadnn run "
-                                "--profile-again), or set spec.dataset.classes");
+  const int64_t buffers = model_->buffer_size();
+  const int64_t elements = VectorElements(model_->size(), buffers, plan_.block_elements);
+  if (elements != plan_.parameters || buffers != plan_.buffers) {
+    return InvalidArgumentError(
+        "the model has " + std::to_string(model_->size()) + " parameters and " +
+        std::to_string(buffers) + " numbers in buffers with the data set as it is (" +
+        std::to_string(dataset_->info().classes) + " classes): a vector of " +
+        std::to_string(elements) + ", which had " + std::to_string(plan_.parameters) + " and " +
+        std::to_string(plan_.buffers) +
+        " in buffers when it was profiled: if labels or features have changed, profile it again "
+        "(lambdadnn run --profile-again), or set spec.dataset.classes; a profile of your own "
+        "needs modelBytes " +
+        std::to_string(elements * kFloatBytes) + " and bufferBytes " +
+        std::to_string(buffers * kFloatBytes));
   }
   return OkStatus();
 }
@@ -137,7 +146,7 @@ Status WorkerRole::WriteFreshCheckpoint() {
   ParameterState state = ParameterState::Zero({0, plan_.parameters},
                                               OptimizerStateVectors(request_.training.optimizer));
   model_->Initialize(MixSeed({request_.training.seed}));
-  model_->GetParameters(state.weights);
+  model_->GetVector(state.weights);
   for (int shard = 0; shard < plan_.aggregation.shards; ++shard) {
     LDNN_RETURN_IF_ERROR(
         WriteCheckpointPart(context_, request_.first_iteration, shard,
@@ -158,7 +167,7 @@ Status WorkerRole::Load() {
     LDNN_ASSIGN_OR_RETURN(version, FindVersionToJoin(context_));
   }
   LDNN_RETURN_IF_ERROR(version > request_.first_iteration ? JoinAt(version) : Begin());
-  model_->SetParameters(state_.weights);
+  model_->SetVector(state_.weights, version);
   gradient_.resize(state_.weights.size());
   return OkStatus();
 }
@@ -194,10 +203,21 @@ Result<StepResult> WorkerRole::Step(int64_t iteration) {
   if (!batch.ok()) return Own(batch.status());
   auto step = model_->ForwardBackward(
       *batch, MixSeed({seed, static_cast<uint64_t>(iteration), static_cast<uint64_t>(rank_)}),
-      gradient_);
+      std::span(gradient_).first(static_cast<size_t>(model_->size())));
   if (!step.ok()) return Own(step.status());
+  TakeBuffers(order_.BatchSamples(iteration));
   context_.pace();
   return step;
+}
+
+// Behind the gradient: this worker's part of the mean of all workers' buffers, weighed by samples.
+// Of a single worker it is the buffers themselves.
+void WorkerRole::TakeBuffers(int64_t global_samples) {
+  if (plan_.buffers == 0) return;
+  const auto part = std::span(gradient_).last(static_cast<size_t>(plan_.buffers));
+  model_->GetBuffers(part);
+  Scale(part, static_cast<float>(static_cast<double>(batch_samples_) /
+                                 static_cast<double>(global_samples)));
 }
 
 Status WorkerRole::RunIteration(int64_t iteration) {
@@ -205,7 +225,7 @@ Status WorkerRole::RunIteration(int64_t iteration) {
   LDNN_ASSIGN_OR_RETURN(const StepResult step, Step(iteration));
   LDNN_RETURN_IF_ERROR(
       exchange_->Exchange(iteration, gradient_, step.samples, step.loss_sum, state_.weights));
-  model_->SetParameters(state_.weights);
+  model_->SetVector(state_.weights, SyncPolicy::VersionMade(iteration));
   return OkStatus();
 }
 
@@ -227,8 +247,8 @@ Status WorkerRole::EvaluateAtEpochEnd(int64_t done) {
 
 Status WorkerRole::WriteModel() {
   const PhaseScope scope(context_.phases, Phase::kCheckpoint);
-  const std::string file =
-      EncodeSafetensors(model_->manifest(), state_.weights, {{"format", "pt"}});
+  LDNN_ASSIGN_OR_RETURN(const std::vector<StateTensor> state, model_->State());
+  const std::string file = EncodeSafetensors(state, {{"format", "pt"}});
   const std::string& prefix = request_.store.prefix;
   LDNN_RETURN_IF_ERROR(context_.store.Put(ResultKey(prefix, "model.safetensors"), AsBytes(file))
                            .WithContext("writing the trained model"));

@@ -339,7 +339,8 @@ Json BuildReport(const JobSnapshot& snapshot, const JobHistory& history,
       {"cost", RelativeError(predicted.cost - before.cost, cost - before.cost)}};
   report["model"] = {{"uri", job.status.model_uri},
                      {"digest", job.status.model_digest},
-                     {"parameters", plan.parameters}};
+                     {"parameters", plan.buffers_begin()}};
+  if (plan.buffers > 0) report["model"]["buffers"] = plan.buffers;
   report["phases"] = PhasesOf(history, seconds);
   if (job.status.profile.has_value()) {
     report["memory"] = MemoryOf(job.spec, *job.status.profile, plan, history.peak_memory());

@@ -338,6 +338,7 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
         std::max(profile.training_samples, static_cast<int64_t>(Metric(record, "trainingSamples")));
     profile.training_bytes = std::max(profile.training_bytes, Metric(record, "trainingBytes"));
     profile.model_bytes = std::max(profile.model_bytes, 4.0 * Metric(record, "parameters"));
+    profile.buffer_bytes = std::max(profile.buffer_bytes, 4.0 * Metric(record, "buffers"));
     profile.evaluation_samples =
         std::max(profile.evaluation_samples, Metric(record, "testSamples"));
   }

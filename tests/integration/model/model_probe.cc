@@ -43,10 +43,9 @@ Status WriteRaw(const std::string& path, const std::vector<T>& values) {
 }
 
 Status WriteModel(TrainableModel& model, const std::string& out) {
-  std::vector<float> flat(static_cast<size_t>(model.size()));
-  model.GetParameters(flat);
-  LDNN_RETURN_IF_ERROR(WriteFileAtomically(out + "/model.safetensors",
-                                           EncodeSafetensors(model.manifest(), flat, {})));
+  LDNN_ASSIGN_OR_RETURN(const std::vector<StateTensor> state, model.State());
+  LDNN_RETURN_IF_ERROR(
+      WriteFileAtomically(out + "/model.safetensors", EncodeSafetensors(state, {})));
   LDNN_ASSIGN_OR_RETURN(const std::string archive, model.ExportTorchScript());
   return WriteFileAtomically(out + "/model.pt", archive);
 }
@@ -93,7 +92,8 @@ Status Step(const Options& options) {
   LDNN_RETURN_IF_ERROR(WriteRaw(options.out + "/gradient.f32", gradient));
   const Json result = {{"lossSum", step.loss_sum},
                        {"evaluationLossSum", evaluation.loss_sum},
-                       {"correct", evaluation.correct}};
+                       {"correct", evaluation.correct},
+                       {"buffers", model->buffer_size()}};
   LDNN_RETURN_IF_ERROR(WriteFileAtomically(options.out + "/result.json", result.dump()));
   return WriteModel(*model, options.out);
 }

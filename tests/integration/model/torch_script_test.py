@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import tempfile
 import unittest
+import warnings
 
 import numpy
 import torch
@@ -103,12 +104,41 @@ class Steps(ScriptCase):
         self.step([8])
         self.expect_gradient(module, [8], lambda out, y: torch.nn.functional.cross_entropy(
             out, y, reduction="sum"), self.array("labels.i64", "<i8"))
-        self.assertEqual(set(read_safetensors(self.out / "model.safetensors")),
-                         {"out.weight", "out.bias"})
-        exported = torch.jit.load(str(self.out / "model.pt")).state_dict()
-        self.assertEqual(set(exported), set(module.state_dict()))
+        for state in (read_safetensors(self.out / "model.safetensors"),
+                      torch.jit.load(str(self.out / "model.pt")).state_dict()):
+            self.assertEqual(set(state), set(module.state_dict()))
+            for name, tensor in module.state_dict().items():
+                self.assertTrue(torch.equal(state[name], tensor), name)
+
+    def test_batch_norm_keeps_the_statistics_of_the_step(self):
+        module = self.save(modules.Normed())
+        before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+        result = self.step([1, 28, 28])
+        loss, features = self.expect_gradient(
+            module, [1, 28, 28], lambda out, y: torch.nn.functional.cross_entropy(
+                out, y, reduction="sum"), self.array("labels.i64", "<i8"))
+        self.assertAlmostEqual(result["lossSum"], loss, places=4)
+        self.assertEqual(result["buffers"], 4 * (4 + 2))
+        state = read_safetensors(self.out / "model.safetensors")
+        self.assertEqual(list(state)[0:2], ["norm1.num_batches_tracked", "norm2.num_batches_tracked"])
         for name, tensor in module.state_dict().items():
-            self.assertTrue(torch.equal(exported[name], tensor), name)
+            self.assertLess((state[name] - tensor).abs().max().item(), 1e-6, name)
+            self.assertEqual(state[name].dtype, tensor.dtype, name)
+            if "running" in name:
+                self.assertFalse(torch.equal(state[name], before[name]), name)
+        module.load_state_dict(state, strict=True)
+        exported = torch.jit.load(str(self.out / "model.pt"))
+        with torch.no_grad():
+            self.assertLess((exported(features) - module.eval()(features)).abs().max().item(), 1e-5)
+
+    def test_a_buffer_that_the_script_replaces(self):
+        module = self.save(modules.Kept(8, 10))
+        self.step([8])
+        self.expect_gradient(module, [8], lambda out, y: torch.nn.functional.cross_entropy(
+            out, y, reduction="sum"), self.array("labels.i64", "<i8"))
+        seen = read_safetensors(self.out / "model.safetensors")["seen"]
+        self.assertLess((seen - module.seen).abs().max().item(), 1e-6)
+        self.assertNotAlmostEqual(seen[0].item(), 1)
 
     def test_traced_modules_train_too(self):
         module = modules.Flat(8, 10)
@@ -139,13 +169,20 @@ class Refused(ScriptCase):
             self.file.write_bytes(whole[:length])
             self.refused("spec.model.torchScript.uri")
 
+    def test_batch_norm_that_was_traced_in_training_mode(self):
+        module = modules.Normed(momentum=0.2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of checks that a trace leaves out
+            torch.jit.trace(module, torch.zeros(2, 1, 28, 28), check_trace=False).save(str(self.file))
+        self.refused("norm1.running_var", "traced in training mode", "torch.jit.script", shape=[1, 28, 28])
+
     def test_parameters_of_another_type(self):
         self.save(modules.Flat(8, 10).double())
         self.refused("out.weight", "Double", ".float()")
 
-    def test_buffers_that_change_in_training(self):
-        self.save(modules.Flat(8, 10, torch.nn.BatchNorm1d(8)))
-        self.refused("inner.running", "batch norm")
+    def test_buffers_of_another_type_that_change(self):
+        self.save(modules.Kept(8, 10, torch.float64))
+        self.refused("the buffer seen", "Double", ".float()")
 
     def test_two_names_of_one_tensor(self):
         self.save(modules.Tied(10))

@@ -22,6 +22,13 @@ AggregationPlan OnWorkers(std::vector<int> layers, int shards, int spread) {
 const std::vector<std::vector<int>> kTrees = {{1, 1},       {1, 2},    {1, 4},       {1, 2, 4},
                                               {1, 2, 4, 8}, {1, 3, 7}, {1, 2, 3, 11}};
 
+TEST(Geometry, BuffersBeginAtABlocksEdge) {
+  EXPECT_EQ(VectorElements(100, 0, 16), 100) << "without any, nothing is filled up";
+  EXPECT_EQ(VectorElements(100, 3, 16), 7 * 16 + 3);
+  EXPECT_EQ(VectorElements(112, 3, 16), 7 * 16 + 3);
+  EXPECT_EQ(VectorElements(113, 3, 16), 8 * 16 + 3);
+}
+
 TEST(Geometry, TheParentOfAChildMergesIt) {
   for (const auto& layers : kTrees) {
     const AggregationPlan plan = OnWorkers(layers, 1, 1);

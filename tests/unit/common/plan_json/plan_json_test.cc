@@ -26,7 +26,8 @@ Plan FullPlan() {
   plan.libtorch = "1.13.1, built in";
   plan.virtual_partitions = 64;
   plan.checkpoint_every = 40;
-  plan.parameters = 1 << 20;
+  plan.parameters = (1 << 20) + 5;
+  plan.buffers = 5;
   plan.block_elements = 4096;
   plan.predicted = {0.1, 1.0 / 3, 300, 1.5, 0.2, 0.30000000000000004, 1e-9, 2.5, 7, 0.05};
   plan.binding = {"deadline", "memory"};
@@ -129,6 +130,11 @@ TEST(PlanJson, APlanThatBreaksItsRulesIsRefused) {
   Json json = PlanToJson(FullPlan());
   json["aggregation"]["layers"] = {1, 2, 7};
   EXPECT_EQ(PlanFromJson(json).status().code(), StatusCode::kInvalidArgument);
+  json["aggregation"]["layers"] = {1, 2, 8};
+  for (const int64_t buffers : {int64_t{-1}, int64_t{4}, (int64_t{1} << 20) + 5}) {
+    json["buffers"] = buffers;
+    EXPECT_THAT(PlanFromJson(json).status().message(), HasSubstr("plan.buffers")) << buffers;
+  }
   json["aggregation"]["layers"] = Json::array();
   EXPECT_EQ(PlanFromJson(json).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(PlanFromJson(Json()).status().code(), StatusCode::kInvalidArgument);

@@ -9,6 +9,7 @@ WorkloadProfile FullProfile() {
   profile.training_samples = 12000;
   profile.training_bytes = 9408000;
   profile.model_bytes = 247e3;
+  profile.buffer_bytes = 2e3;
   profile.training_rate = {0.03, 5.6, {{128, 10.5}, {256, 1.0 / 3}}, 950.5};
   profile.iteration_overhead_seconds = 0.001;
   profile.evaluation_samples = 2000;
@@ -167,7 +168,8 @@ Plan FullPlan() {
   plan.isa = "avx2";
   plan.libtorch = "1.13.1, built in";
   plan.checkpoint_every = 40;
-  plan.parameters = 1 << 20;
+  plan.parameters = (1 << 20) + 96;
+  plan.buffers = 96;
   plan.block_elements = 4096;
   plan.predicted = {71.5, 0.0123, 300, 1.5, 0.2, 0.1, 0.05, 2.5, 7, 0.05, 2};
   plan.predicted.deviation = 8.5;

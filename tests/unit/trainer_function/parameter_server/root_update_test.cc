@@ -128,6 +128,53 @@ TEST_F(RootUpdateTest, AGlobalNormHoldsBackAllShardsUntilItIsKnown) {
   }
 }
 
+// The last shard: a block of parameters, then two elements of buffers.
+HarnessJob JobWithBuffers() {
+  HarnessJob job = Job();
+  job.buffers = 2;
+  job.optimizer.weight_decay = 0.1;
+  return job;
+}
+
+TEST_F(RootUpdateTest, BuffersComeAsAMeanAndAreTakenAsTheyAre) {
+  HarnessJob job = JobWithBuffers();
+  job.optimizer.clip_value = 0.25;
+  job.optimizer.momentum = 0.9;
+  Make(job, {0, 2});
+  state_.vectors.assign(1, std::vector<float>(state_.weights.size()));
+  ASSERT_TRUE(Merged(0, 1, 3.14159F).ok());
+  const std::vector<float> weights = Weights(1, 1);
+  const auto edge = weights.end() - 2;
+  EXPECT_THAT(std::vector<float>(weights.begin(), edge), Each(1 - 0.5F * (0.25F + 0.1F)));
+  EXPECT_THAT(std::vector<float>(edge, weights.end()), Each(3.14159F));
+  EXPECT_EQ(state_.vectors[0].back(), 0) << "the optimizer keeps nothing of them";
+}
+
+TEST_F(RootUpdateTest, TheNormLeavesBuffersOut) {
+  HarnessJob job = JobWithBuffers();
+  job.optimizer.weight_decay = 0;
+  job.optimizer.clip_global_norm = 1;
+  Make(job, {0, 2});
+  ASSERT_TRUE(Merged(0, 0, 4).ok());
+  std::vector<float>& sum = sums_.emplace_back(static_cast<size_t>(bench_->Shard(1).size()), 4);
+  sum.back() = 1e6F;
+  ASSERT_TRUE(update_->OnMerged(0, {1, bench_->Shard(1), sum, 4, 2}).ok());
+  ASSERT_TRUE(update_->FinishIteration(0).ok());
+  const double norm = std::sqrt(static_cast<double>(job.parameters));
+  const std::vector<float> weights = Weights(1, 1);
+  EXPECT_NEAR(weights.front(), 1 - 0.5 / norm, 1e-6);
+  EXPECT_EQ(weights.back(), 1e6F) << "nor are they scaled";
+}
+
+TEST_F(RootUpdateTest, BuffersThatAreNoNumbersAreRefusedByTheirName) {
+  Make(JobWithBuffers(), {0, 2});
+  std::vector<float>& sum = sums_.emplace_back(static_cast<size_t>(bench_->Shard(1).size()), 4);
+  sum.back() = std::numeric_limits<float>::infinity();
+  const Status status = update_->OnMerged(7, {1, bench_->Shard(1), sum, 4, 2});
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("the buffers (batch norm's statistics) of iteration 7"));
+}
+
 TEST_F(RootUpdateTest, TheNormIsThatOfAllSpreadGroups) {
   HarnessJob job = Job();
   job.spread = 2;

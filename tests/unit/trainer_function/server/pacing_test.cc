@@ -28,9 +28,11 @@ TEST(PaceStore, PacesBeforeEachObjectThatIsStored) {
 
 TEST(PaceModel, PacesAfterEachBatchAndChangesNoNumber) {
   constexpr int64_t kParameters = 3;
+  constexpr int64_t kBuffers = 2;
   int paces = 0;
-  ArithmeticModel plain(kParameters);
-  const auto paced = PaceModel(std::make_unique<ArithmeticModel>(kParameters), [&] { ++paces; });
+  ArithmeticModel plain(kParameters, -1, kBuffers);
+  const auto paced =
+      PaceModel(std::make_unique<ArithmeticModel>(kParameters, -1, kBuffers), [&] { ++paces; });
   EXPECT_EQ(paced->manifest(), plain.manifest());
   plain.Initialize(7);
   paced->Initialize(7);
@@ -48,6 +50,14 @@ TEST(PaceModel, PacesAfterEachBatchAndChangesNoNumber) {
   EXPECT_EQ(step->loss_sum, expected_step->loss_sum);
   EXPECT_EQ(gradient, expected);
   EXPECT_EQ(paces, 1);
+  std::vector<float> vector(kParameters + kBuffers);
+  std::vector<float> expected_vector(vector.size());
+  plain.GetVector(expected_vector);
+  paced->GetVector(vector);
+  EXPECT_EQ(vector, expected_vector);
+  plain.SetVector(expected_vector, 5);
+  paced->SetVector(expected_vector, 5);
+  EXPECT_EQ(paced->State().value(), plain.State().value());
   EXPECT_EQ(paced->Evaluate(batch).ok(), plain.Evaluate(batch).ok());
   EXPECT_EQ(paces, 2);
 }

@@ -290,6 +290,7 @@ int TrainInSlices(SliceHarness& harness, std::optional<CheckpointReference> newe
 TEST_F(SliceTraining, SlicesEndTogetherAndGiveTheSameBits) {
   for (const int spread : {1, 2}) {
     HarnessJob job = AdamJob();
+    job.buffers = 3;
     job.spread = spread;
     const std::string expected = Model(job);
     MemoryObjectStore store;
@@ -354,6 +355,7 @@ TEST_F(SliceTraining, ABudgetEndsTheSliceInTime) {
 
 TEST_F(SliceTraining, AKilledSliceFallsBackToItsCheckpointAndGivesTheSameBits) {
   HarnessJob job = AdamJob();
+  job.buffers = 3;
   job.checkpoint_every = 3;
   const std::string expected = Model(job);
   SliceHarness harness(runtime_, store_, job);
@@ -374,6 +376,7 @@ TEST_F(SliceTraining, AKilledSliceFallsBackToItsCheckpointAndGivesTheSameBits) {
 
 TEST_F(SliceTraining, CheckpointsRestoreUnderOtherShardsAndSpread) {
   HarnessJob job = AdamJob();
+  job.buffers = 3;
   job.parameters = 5 * 16 * 1024 + 77;
   job.shards = 4;
   job.spread = 2;
