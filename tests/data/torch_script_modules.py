@@ -100,6 +100,20 @@ class Tied(nn.Module):
         return self.second(self.first(x.flatten(1)))
 
 
+class Tokens(nn.Module):
+    """Token ids: an embedding, which the output layer shares."""
+
+    def __init__(self, vocabulary=50, width=10):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.hidden = nn.Linear(width, width)
+        self.out = nn.Linear(width, vocabulary)
+        self.out.weight = self.embedding.weight
+
+    def forward(self, x):
+        return self.out(torch.tanh(self.hidden(self.embedding(x).mean(1))))
+
+
 class Vector(nn.Module):
     """A single output without a dimension of its own."""
 

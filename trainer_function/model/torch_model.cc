@@ -84,8 +84,8 @@ class TorchModel final : public TrainableModel {
     }
     try {
       at::Generator generator = StepGenerator(device_, step_seed);
-      const at::Tensor outputs =
-          Forward(InputTensor(batch, architecture_.input_shape, device_), &generator);
+      const at::Tensor outputs = Forward(
+          InputTensor(batch, architecture_.input_shape, InputType::kFloat32, device_), &generator);
       const at::Tensor loss =
           LossSum(outputs, AnswerTensor(batch, architecture_, device_), architecture_);
       loss.backward();
@@ -100,8 +100,8 @@ class TorchModel final : public TrainableModel {
     if (batch.samples == 0) return EvaluationResult{};
     try {
       at::NoGradGuard no_grad;
-      const at::Tensor outputs =
-          Forward(InputTensor(batch, architecture_.input_shape, device_), nullptr);
+      const at::Tensor outputs = Forward(
+          InputTensor(batch, architecture_.input_shape, InputType::kFloat32, device_), nullptr);
       return Score(outputs, AnswerTensor(batch, architecture_, device_), architecture_);
     } catch (const std::exception& error) {
       return InternalError("LibTorch failed in an evaluation: " + TorchErrorText(error));

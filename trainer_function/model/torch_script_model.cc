@@ -7,7 +7,6 @@
 #include <torch/version.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -78,7 +77,7 @@ class ScriptModel final : public TrainableModel {
   Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
                                      std::span<float> gradient) override {
     LDNN_CHECK(static_cast<int64_t>(gradient.size()) == size(), "wrong size of the gradient");
-    LDNN_RETURN_IF_ERROR(CheckBatch(batch, sample_shape_, form_));
+    LDNN_RETURN_IF_ERROR(CheckInput(batch));
     if (batch.samples == 0) {
       std::fill(gradient.begin(), gradient.end(), 0.0f);
       return StepResult{};
@@ -86,7 +85,7 @@ class ScriptModel final : public TrainableModel {
     try {
       Seed(step_seed);
       LDNN_ASSIGN_OR_RETURN(const at::Tensor outputs,
-                            Forward(InputTensor(batch, sample_shape_, device_), true));
+                            Forward(InputTensor(batch, sample_shape_, input_, device_), true));
       const at::Tensor loss = LossSum(outputs, AnswerTensor(batch, form_, device_), form_);
       loss.backward();
       return StepResult{memory_->TakeGradient(loss, gradient), batch.samples};
@@ -97,12 +96,12 @@ class ScriptModel final : public TrainableModel {
   }
 
   Result<EvaluationResult> Evaluate(const Batch& batch) override {
-    LDNN_RETURN_IF_ERROR(CheckBatch(batch, sample_shape_, form_));
+    LDNN_RETURN_IF_ERROR(CheckInput(batch));
     if (batch.samples == 0) return EvaluationResult{};
     try {
       at::NoGradGuard no_grad;
       LDNN_ASSIGN_OR_RETURN(const at::Tensor outputs,
-                            Forward(InputTensor(batch, sample_shape_, device_), false));
+                            Forward(InputTensor(batch, sample_shape_, input_, device_), false));
       return Score(outputs, AnswerTensor(batch, form_, device_), form_);
     } catch (const std::exception& error) {
       return InternalError("the TorchScript model failed in an evaluation: " +
@@ -131,29 +130,36 @@ class ScriptModel final : public TrainableModel {
   }
 
  private:
+  Status CheckInput(const Batch& batch) const {
+    LDNN_RETURN_IF_ERROR(CheckBatch(batch, sample_shape_, form_));
+    return input_ == InputType::kInt64 ? CheckWholeNumbers(batch) : OkStatus();
+  }
+
   Status FindParameters() {
     int64_t offset = 0;
     std::vector<at::Tensor> parameters;
-    std::map<const void*, std::string> owners;
-    for (const auto& named : module_.named_parameters(/*recurse=*/true)) {
-      at::Tensor parameter = named.value;
-      if (!parameter.requires_grad()) continue;
-      if (parameter.scalar_type() != at::kFloat) {
-        return InvalidArgumentError("spec.model.torchScript: the parameter " + named.name + " is " +
-                                    c10::toString(parameter.scalar_type()) +
-                                    ", not Float; save the module after .float()");
+    for (const auto& owner : module_.named_modules()) {
+      for (const auto& own : owner.value.named_parameters(/*recurse=*/false)) {
+        const std::string name = owner.name.empty() ? own.name : owner.name + "." + own.name;
+        at::Tensor parameter = own.value;
+        if (!parameter.requires_grad()) continue;
+        if (parameter.scalar_type() != at::kFloat) {
+          return InvalidArgumentError("spec.model.torchScript: the parameter " + name + " is " +
+                                      c10::toString(parameter.scalar_type()) +
+                                      ", not Float; save the module after .float()");
+        }
+        // One that has several names is trained once, under the first.
+        const bool known = std::any_of(
+            parameters.begin(), parameters.end(), [&parameter](const at::Tensor& earlier) {
+              return earlier.unsafeGetTensorImpl() == parameter.unsafeGetTensorImpl();
+            });
+        if (known) continue;
+        // Memory of its own, whatever views or layouts the file had.
+        parameter.set_data(parameter.detach().clone(at::MemoryFormat::Contiguous));
+        manifest_.push_back({name, parameter.sizes().vec(), offset, parameter.numel()});
+        offset += parameter.numel();
+        parameters.push_back(std::move(parameter));
       }
-      const auto [owner, is_new] = owners.emplace(parameter.unsafeGetTensorImpl(), named.name);
-      if (!is_new) {
-        return InvalidArgumentError("spec.model.torchScript: the parameters " + owner->second +
-                                    " and " + named.name +
-                                    " are one tensor, which is not supported; give each its own");
-      }
-      // Memory of its own, whatever views or layouts the file had.
-      parameter.set_data(parameter.detach().clone(at::MemoryFormat::Contiguous));
-      manifest_.push_back({named.name, parameter.sizes().vec(), offset, parameter.numel()});
-      offset += parameter.numel();
-      parameters.push_back(std::move(parameter));
     }
     if (offset == 0) {
       return InvalidArgumentError(
@@ -170,18 +176,25 @@ class ScriptModel final : public TrainableModel {
     at::NoGradGuard no_grad;
     std::vector<int64_t> shape = {kTrialSamples};
     shape.insert(shape.end(), sample_shape_.begin(), sample_shape_.end());
-    try {
-      const auto options = at::TensorOptions(at::kFloat).device(TorchDevice(device_));
-      LDNN_RETURN_IF_ERROR(Forward(at::zeros(shape, options), true).status());
-      LDNN_RETURN_IF_ERROR(buffers_.FindAfterStep());
-      LDNN_RETURN_IF_ERROR(Forward(at::zeros(shape, options), false).status());
-    } catch (const std::exception& error) {
-      return InvalidArgumentError(
-          "spec.model.torchScript: forward cannot take samples of the data set, a batch of shape " +
-          ShapeText(shape) + " (" + TorchErrorText(error) +
-          "); set spec.dataset.featureShape, or save a module for this shape");
+    std::string errors;
+    for (const InputType type : {InputType::kFloat32, InputType::kInt64}) {
+      input_ = type;
+      const at::Tensor zeros =
+          at::zeros(shape, at::TensorOptions(ScalarTypeOf(type)).device(TorchDevice(device_)));
+      try {
+        LDNN_RETURN_IF_ERROR(Forward(zeros, true).status());
+        LDNN_RETURN_IF_ERROR(buffers_.FindAfterStep());
+        LDNN_RETURN_IF_ERROR(Forward(zeros, false).status());
+        return buffers_.CheckAfterEvaluation();
+      } catch (const std::exception& error) {
+        errors += std::string(errors.empty() ? "" : "; ") + "as " +
+                  c10::toString(ScalarTypeOf(type)) + ": " + TorchErrorText(error);
+      }
     }
-    return buffers_.CheckAfterEvaluation();
+    return InvalidArgumentError(
+        "spec.model.torchScript: forward cannot take samples of the data set, a batch of shape " +
+        ShapeText(shape) + " (" + errors +
+        "); set spec.dataset.featureShape, or save a module for this shape");
   }
 
   // In a script dropout draws from the process's own generator, on a GPU from that device's.
@@ -215,6 +228,7 @@ class ScriptModel final : public TrainableModel {
   const OutputForm form_;
   const std::vector<int64_t> sample_shape_;
   const ComputeDevice device_;
+  InputType input_ = InputType::kFloat32;
   ParameterManifest manifest_;
   std::optional<ParameterMemory> memory_;  // once the parameters are found
   TrainedBuffers buffers_;

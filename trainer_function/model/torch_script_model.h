@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model of the user's own: a TorchScript archive (torch.jit.script or trace, then save). Its
 // float32 parameters that require a gradient are trained, from the values in the file, under the
-// names that named_parameters() gives them; frozen parameters and buffers stay as they are. The
-// script runs without the JIT's optimizations, whose kernels depend on how often they ran, and
-// every draw in it (dropout) comes from step_seed alone.
+// names that named_parameters() gives them (of several for one tensor the first). Frozen parameters
+// stay as they are, and buffers that a step changes follow it (module_state.h). The script runs
+// without the JIT's optimizations, whose kernels depend on how often they ran, and every draw in it
+// (dropout) comes from step_seed alone.
 //
-// forward takes one float32 tensor [samples, feature_shape...] and gives one [samples, outputs]:
-// CrossEntropy as many outputs as classes, MSE and BCEWithLogits one a target ([samples] will do
-// for one). Attributes that a script changes itself are not the training's and end with a slice;
-// buffers that change in training (batch norm) are found by a trial step and refused.
+// forward takes one float32 tensor [samples, feature_shape...], or one of int64 if it can take no
+// float32, and gives one [samples, outputs]: CrossEntropy as many outputs as classes, MSE and
+// BCEWithLogits one a target ([samples] will do for one). Other attributes that a script changes
+// are not the training's and end with a slice.
 #pragma once
 
 #include <memory>

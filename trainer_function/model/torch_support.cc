@@ -6,12 +6,16 @@
 #include <torch/csrc/jit/passes/tensorexpr_fuser.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <mutex>
 #include <utility>
 
 namespace lambdadnn {
 namespace {
+
+// float32 holds every whole number up to this one.
+constexpr float kLargestExact = 1 << 24;
 
 int64_t Elements(const std::vector<int64_t>& shape) {
   int64_t count = 1;
@@ -131,11 +135,26 @@ at::Tensor HostTensor(const std::vector<int64_t>& shape, c10::ScalarType type,
   return at::empty(shape, at::TensorOptions(type).pinned_memory(true));
 }
 
-at::Tensor InputTensor(const Batch& batch, const std::vector<int64_t>& sample_shape,
+c10::ScalarType ScalarTypeOf(InputType type) {
+  return type == InputType::kInt64 ? at::kLong : at::kFloat;
+}
+
+Status CheckWholeNumbers(const Batch& batch) {
+  for (const float feature : batch.features) {
+    if (std::trunc(feature) == feature && std::abs(feature) <= kLargestExact) continue;
+    return InvalidArgumentError(
+        "the model takes whole numbers up to 2^24 (token ids), and a sample has " +
+        std::to_string(feature) + "; give spec.dataset the ids, without scale or normalize");
+  }
+  return OkStatus();
+}
+
+at::Tensor InputTensor(const Batch& batch, const std::vector<int64_t>& sample_shape, InputType type,
                        ComputeDevice device) {
   std::vector<int64_t> shape = {batch.samples};
   shape.insert(shape.end(), sample_shape.begin(), sample_shape.end());
-  return CopyToTensor(batch.features.data(), shape, device);
+  const at::Tensor features = CopyToTensor(batch.features.data(), shape, device);
+  return type == InputType::kFloat32 ? features : features.to(ScalarTypeOf(type));
 }
 
 at::Tensor AnswerTensor(const Batch& batch, const OutputForm& form, ComputeDevice device) {

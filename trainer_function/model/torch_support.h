@@ -49,9 +49,16 @@ void SeedGenerator(ComputeDevice device, uint64_t seed);
 at::Tensor HostTensor(const std::vector<int64_t>& shape, c10::ScalarType type,
                       ComputeDevice device);
 
+// What a model's forward takes; whole numbers are token ids and the like.
+enum class InputType { kFloat32, kInt64 };
+c10::ScalarType ScalarTypeOf(InputType type);
+
+// kInvalidArgument when a feature is no whole number, or one that float32 may not hold exactly.
+Status CheckWholeNumbers(const Batch& batch);
+
 // [samples, sample_shape...] on `device`, a copy in LibTorch's own aligned memory, so that the
 // batch's address does not influence which kernel runs.
-at::Tensor InputTensor(const Batch& batch, const std::vector<int64_t>& sample_shape,
+at::Tensor InputTensor(const Batch& batch, const std::vector<int64_t>& sample_shape, InputType type,
                        ComputeDevice device);
 // What the outputs are compared with, on `device`: for CrossEntropy the labels, [samples] of int64,
 // else [samples, form.outputs] of float32, in which the two classes of BCEWithLogits are 0 and 1.

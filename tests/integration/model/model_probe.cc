@@ -34,6 +34,7 @@ struct Options {
   std::string parameters = "{}";
   std::string out;
   int64_t batch = 64;
+  uint64_t vocabulary = 0;  // features are whole numbers below it; 0 = real ones
   double momentum = 0.9;
 };
 
@@ -50,7 +51,7 @@ Status WriteModel(TrainableModel& model, const std::string& out) {
   return WriteFileAtomically(out + "/model.pt", archive);
 }
 
-Batch RandomBatch(const DatasetInfo& dataset, int64_t samples) {
+Batch RandomBatch(const DatasetInfo& dataset, int64_t samples, uint64_t vocabulary) {
   SeededRandom random(42);
   Batch batch;
   batch.samples = samples;
@@ -58,7 +59,8 @@ Batch RandomBatch(const DatasetInfo& dataset, int64_t samples) {
   int64_t elements = samples;
   for (const int64_t dimension : dataset.feature_shape) elements *= dimension;
   for (int64_t i = 0; i < elements; ++i) {
-    batch.features.push_back(static_cast<float>(random.Uniform() - 0.5));
+    batch.features.push_back(vocabulary > 0 ? static_cast<float>(random.Below(vocabulary))
+                                            : static_cast<float>(random.Uniform() - 0.5));
   }
   for (int64_t i = 0; i < samples && dataset.classes > 0; ++i) {
     batch.labels.push_back(
@@ -82,7 +84,7 @@ Result<std::unique_ptr<TrainableModel>> MakeModel(const Options& options,
 Status Step(const Options& options) {
   LDNN_ASSIGN_OR_RETURN(const auto model, MakeModel(options, options.dataset));
   model->Initialize(options.config.seed);
-  const Batch batch = RandomBatch(options.dataset, options.batch);
+  const Batch batch = RandomBatch(options.dataset, options.batch, options.vocabulary);
   std::vector<float> gradient(static_cast<size_t>(model->size()));
   LDNN_ASSIGN_OR_RETURN(const StepResult step, model->ForwardBackward(batch, 1, gradient));
   LDNN_ASSIGN_OR_RETURN(const EvaluationResult evaluation, model->Evaluate(batch));
@@ -194,6 +196,7 @@ int main(int argc, char** argv) {
   AddNames(app, "--loss", &options.config.loss);
   app.add_option("--seed", options.config.seed);
   app.add_option("--batch", options.batch);
+  app.add_option("--vocabulary", options.vocabulary);
   app.add_option("--out", options.out);
   app.add_option("--classes", options.dataset.classes);
   app.add_option("--shape", options.dataset.feature_shape)->delimiter(',');

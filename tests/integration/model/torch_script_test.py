@@ -30,7 +30,7 @@ class ScriptCase(unittest.TestCase):
         torch.jit.script(module).save(str(self.file))
         return module
 
-    def step(self, shape, expect=0, **options):
+    def step(self, shape, expect=0, starts="error: spec.", **options):
         """One step on random data by the worker's own code."""
         options = {"classes": 10, "batch": 6, "seed": 1, **options}
         step = ["step"]
@@ -42,7 +42,7 @@ class ScriptCase(unittest.TestCase):
         done = subprocess.run(line + step, capture_output=True, text=True)
         self.assertEqual(done.returncode, expect, done.stderr)
         if expect != 0:
-            self.assertTrue(done.stderr.startswith("error: spec."), done.stderr)
+            self.assertTrue(done.stderr.startswith(starts), done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
             return done.stderr
         return json.loads((self.out / "result.json").read_text())
@@ -140,6 +140,25 @@ class Steps(ScriptCase):
         self.assertLess((seen - module.seen).abs().max().item(), 1e-6)
         self.assertNotAlmostEqual(seen[0].item(), 1)
 
+    def test_a_tensor_with_two_names_is_trained_once(self):
+        module = self.save(modules.Tied(10))
+        self.step([10])
+        self.expect_gradient(module, [10], lambda out, y: torch.nn.functional.cross_entropy(
+            out, y, reduction="sum"), self.array("labels.i64", "<i8"))
+        state = read_safetensors(self.out / "model.safetensors")
+        self.assertTrue(torch.equal(state["first.weight"], state["second.weight"]))
+        modules.Tied(10).load_state_dict(state, strict=True)
+
+    def test_token_ids_come_as_whole_numbers(self):
+        module = self.save(modules.Tokens(50))
+        self.step([7], classes=50, vocabulary=50)
+        ids = self.array("features.f32", "<f4").reshape(6, 7).long()
+        loss = torch.nn.functional.cross_entropy(module(ids), self.array("labels.i64", "<i8"), reduction="sum")
+        loss.backward()
+        expected = torch.cat([p.grad.flatten() for p in module.parameters()])
+        self.assertLess((self.array("gradient.f32", "<f4") - expected).abs().max().item(),
+                        1e-5 * expected.abs().max().item())
+
     def test_traced_modules_train_too(self):
         module = modules.Flat(8, 10)
         torch.jit.trace(module, torch.zeros(2, 8)).save(str(self.file))
@@ -184,10 +203,6 @@ class Refused(ScriptCase):
         self.save(modules.Kept(8, 10, torch.float64))
         self.refused("the buffer seen", "Double", ".float()")
 
-    def test_two_names_of_one_tensor(self):
-        self.save(modules.Tied(10))
-        self.refused("first.weight", "second.weight", shape=[10])
-
     def test_nothing_to_train(self):
         self.save(modules.Flat(8, 10).requires_grad_(False))
         self.refused("no parameters")
@@ -195,6 +210,11 @@ class Refused(ScriptCase):
     def test_samples_that_do_not_fit(self):
         self.save(modules.Flat(9, 10))
         self.refused("[2, 8]", "spec.dataset.featureShape")
+
+    def test_token_ids_that_are_none(self):
+        self.save(modules.Tokens(50))
+        message = self.step([7], classes=50, expect=1, starts="error: the model takes whole numbers")
+        self.assertIn("without scale or normalize", message)
 
     def test_outputs_that_do_not_fit_the_loss(self):
         self.save(modules.Flat(8, 7))
