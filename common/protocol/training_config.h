@@ -15,7 +15,7 @@
 namespace lambdadnn {
 
 struct ModelConfig {
-  std::string name;  // mlp, cnn, cnn1d, logistic
+  std::string name;  // of a built-in model, else empty
   // Free-form by model: numbers and lists of numbers, e.g. {"hidden": [128, 64]}.
   std::map<std::string, std::vector<double>> parameters;
   std::string torch_script_uri;  // instead of name

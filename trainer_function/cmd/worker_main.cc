@@ -12,6 +12,7 @@
 #include "trainer_function/cmd/function_main.h"
 #include "trainer_function/model/blas.h"
 #include "trainer_function/model/compute_device.h"
+#include "trainer_function/model/network_model.h"
 #include "trainer_function/model/torch_device.h"
 #include "trainer_function/model/torch_model.h"
 #include "trainer_function/model/torch_script_model.h"
@@ -28,7 +29,7 @@ Result<std::unique_ptr<TrainableModel>> MakeModel(Runtime& runtime,
                                                   const DatasetInfo& dataset, int threads,
                                                   ComputeDevice device) {
   const std::string& uri = config.model.torch_script_uri;
-  if (uri.empty()) return MakeTorchModel(config, dataset, threads, device);
+  if (uri.empty()) return MakeBuiltinModel(config, dataset, threads, device);
   const auto archive = ReadObject(runtime, credentials, uri, kMaxArchiveBytes);
   if (!archive.ok()) return archive.status().WithContext("spec.model.torchScript.uri");
   return MakeTorchScriptModel(*archive, config, dataset, threads, device);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "trainer_function/model/architecture.h"
+#include "trainer_function/model/network.h"
 
 namespace lambdadnn {
 namespace {
@@ -32,6 +33,9 @@ Status CheckDataset(const TrainingConfig& training, const OpenStoreAt& open_stor
   if (config.classes == 0 && others_may_follow) info.classes = std::max(info.classes, 2);
   // What a TorchScript module takes is known once LibTorch has read it.
   if (training.model.name.empty()) return FindOutputForm(training.loss, info).status();
+  if (IsNetwork(training.model.name)) {
+    return BuildNetwork(training.model, info, training.loss).status();
+  }
   return BuildArchitecture(training.model, info, training.loss).status();
 }
 

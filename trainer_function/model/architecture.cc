@@ -7,87 +7,10 @@
 #include <utility>
 
 #include "common/base/text.h"
+#include "trainer_function/model/model_parameters.h"
 
 namespace lambdadnn {
 namespace {
-
-// The widest layer that makes sense on CPU functions of a few GiB.
-constexpr int64_t kMaxWidth = 1 << 16;
-constexpr int64_t kMaxKernel = 64;
-constexpr size_t kMaxLayers = 32;
-
-const std::vector<std::string> kModels = {"cnn", "cnn1d", "logistic", "mlp"};
-
-std::string Unknown(const std::string& field, const std::string& word,
-                    const std::vector<std::string>& known) {
-  std::string message = field + ": '" + word + "' is unknown; use one of " + Join(known, ", ");
-  if (const auto nearest = NearestWord(word, known)) message += " (did you mean " + *nearest + "?)";
-  return message;
-}
-
-// The model's free-form parameters, checked.
-class Parameters {
- public:
-  explicit Parameters(const ModelConfig& model) : model_(model) {}
-
-  Result<std::vector<int64_t>> List(const std::string& name, std::vector<int64_t> fallback,
-                                    int64_t minimum, int64_t maximum) const {
-    const auto found = model_.parameters.find(name);
-    if (found == model_.parameters.end()) return fallback;
-    if (found->second.size() > kMaxLayers) {
-      return InvalidArgumentError(Field(name) + ": at most " + std::to_string(kMaxLayers) +
-                                  " values");
-    }
-    std::vector<int64_t> values;
-    for (const double value : found->second) {
-      if (!(value >= static_cast<double>(minimum) && value <= static_cast<double>(maximum)) ||
-          value != std::floor(value)) {
-        return InvalidArgumentError(Field(name) + ": " + FormatDouble(value) +
-                                    " must be a whole number from " + std::to_string(minimum) +
-                                    " to " + std::to_string(maximum));
-      }
-      values.push_back(static_cast<int64_t>(value));
-    }
-    return values;
-  }
-
-  Result<int64_t> Integer(const std::string& name, int64_t fallback, int64_t minimum,
-                          int64_t maximum) const {
-    LDNN_ASSIGN_OR_RETURN(const std::vector<int64_t> values,
-                          List(name, {fallback}, minimum, maximum));
-    if (values.size() != 1) return InvalidArgumentError(Field(name) + ": must be one number");
-    return values[0];
-  }
-
-  Result<double> Dropout() const {
-    const auto found = model_.parameters.find("dropout");
-    if (found == model_.parameters.end()) return 0.0;
-    if (found->second.size() != 1 || !(found->second[0] >= 0 && found->second[0] < 1)) {
-      return InvalidArgumentError(Field("dropout") + ": must be one number in [0, 1)");
-    }
-    return found->second[0];
-  }
-
-  Status Allow(const std::vector<std::string>& names) const {
-    for (const auto& [name, values] : model_.parameters) {
-      bool known = false;
-      for (const std::string& allowed : names) known = known || allowed == name;
-      if (known) continue;
-      if (names.empty()) {
-        return InvalidArgumentError(Field(name) + ": the model " + model_.name +
-                                    " takes no parameters; remove it");
-      }
-      return InvalidArgumentError(Unknown("spec.model.builtin.parameters", name, names));
-    }
-    return OkStatus();
-  }
-
- private:
-  static std::string Field(const std::string& name) {
-    return "spec.model.builtin.parameters." + name;
-  }
-  const ModelConfig& model_;
-};
 
 int64_t Product(const std::vector<int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
@@ -108,11 +31,11 @@ Layer Linear(std::string name, int64_t in, int64_t out) {
 }
 
 // Hidden layers with ReLU and dropout, then the output layer: fc1, fc2, …
-Status AppendDense(const Parameters& parameters, std::vector<int64_t> default_hidden,
+Status AppendDense(const ModelParameters& parameters, std::vector<int64_t> default_hidden,
                    int64_t features, Architecture& architecture) {
   LDNN_ASSIGN_OR_RETURN(const std::vector<int64_t> hidden,
                         parameters.List("hidden", std::move(default_hidden), 1, kMaxWidth));
-  LDNN_ASSIGN_OR_RETURN(const double dropout, parameters.Dropout());
+  LDNN_ASSIGN_OR_RETURN(const double dropout, parameters.Dropout(0));
   int number = 1;
   for (const int64_t width : hidden) {
     architecture.layers.push_back(Linear("fc" + std::to_string(number++), features, width));
@@ -129,8 +52,8 @@ Status AppendDense(const Parameters& parameters, std::vector<int64_t> default_hi
 }
 
 // Convolution, ReLU and pooling for each entry of `channels`, over `dimensions` axes.
-Status AppendConvolutions(const Parameters& parameters, size_t dimensions, int64_t default_padding,
-                          Architecture& architecture) {
+Status AppendConvolutions(const ModelParameters& parameters, size_t dimensions,
+                          int64_t default_padding, Architecture& architecture) {
   LDNN_ASSIGN_OR_RETURN(const std::vector<int64_t> channels,
                         parameters.List("channels", {16, 32}, 1, kMaxWidth));
   LDNN_ASSIGN_OR_RETURN(const int64_t kernel, parameters.Integer("kernel", 5, 1, kMaxKernel));
@@ -169,20 +92,6 @@ Status AppendConvolutions(const Parameters& parameters, size_t dimensions, int64
   return AppendDense(parameters,
                      dimensions == 1 ? std::vector<int64_t>{64} : std::vector<int64_t>{128},
                      Product(shape), architecture);
-}
-
-// [channels, axes...] out of a shape that may lack the channels.
-Result<std::vector<int64_t>> ImageShape(const std::vector<int64_t>& shape, size_t axes,
-                                        const std::string& model) {
-  std::vector<int64_t> image = shape;
-  if (image.size() == axes) image.insert(image.begin(), 1);
-  if (image.size() != axes + 1) {
-    return InvalidArgumentError("spec.model.builtin.name: " + model + " needs samples of " +
-                                std::to_string(axes) + " or " + std::to_string(axes + 1) +
-                                " dimensions, the data has " + std::to_string(shape.size()) +
-                                "; set spec.dataset.featureShape or use mlp");
-  }
-  return image;
 }
 
 }  // namespace
@@ -239,7 +148,7 @@ Result<OutputForm> FindOutputForm(Loss loss, const DatasetInfo& dataset) {
 Result<Architecture> BuildArchitecture(const ModelConfig& model, const DatasetInfo& dataset,
                                        Loss loss) {
   Architecture architecture;
-  const Parameters parameters(model);
+  const ModelParameters parameters(model);
   LDNN_ASSIGN_OR_RETURN(static_cast<OutputForm&>(architecture), FindOutputForm(loss, dataset));
   if (model.name == "logistic") {
     LDNN_RETURN_IF_ERROR(parameters.Allow({}));
@@ -258,7 +167,7 @@ Result<Architecture> BuildArchitecture(const ModelConfig& model, const DatasetIn
                           ImageShape(dataset.feature_shape, axes, model.name));
     LDNN_RETURN_IF_ERROR(AppendConvolutions(parameters, axes, axes == 2 ? 0 : 2, architecture));
   } else {
-    return InvalidArgumentError(Unknown("spec.model.builtin.name", model.name, kModels));
+    return UnknownModel(model.name);
   }
   return architecture;
 }

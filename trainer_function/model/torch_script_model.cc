@@ -7,6 +7,7 @@
 #include <torch/version.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -32,18 +33,21 @@ std::string ShapeText(c10::IntArrayRef shape) {
 class ScriptModel final : public TrainableModel {
  public:
   ScriptModel(torch::jit::Module module, OutputForm form, std::vector<int64_t> sample_shape,
-              ComputeDevice device)
+              ComputeDevice device, std::function<void(uint64_t seed)> initialize)
       : module_(std::move(module)),
         form_(form),
         sample_shape_(std::move(sample_shape)),
         device_(device),
+        initialize_(std::move(initialize)),
         buffers_(module_) {}
 
   // Finds what to train; then one trial step.
   Status Prepare() {
     LDNN_RETURN_IF_ERROR(FindParameters());
-    initial_.resize(static_cast<size_t>(size()));
-    GetParameters(initial_);
+    if (!initialize_) {
+      initial_.resize(static_cast<size_t>(size()));
+      GetParameters(initial_);
+    }
     LDNN_RETURN_IF_ERROR(TryStep());
     initial_buffers_.resize(static_cast<size_t>(buffer_size()));
     GetBuffers(initial_buffers_);
@@ -52,9 +56,13 @@ class ScriptModel final : public TrainableModel {
 
   const ParameterManifest& manifest() const override { return manifest_; }
 
-  // The file's values; a seed has no part in them.
-  void Initialize(uint64_t) override {
-    SetParameters(initial_);
+  // The file's values, in which a seed has no part, unless there is something that draws others.
+  void Initialize(uint64_t seed) override {
+    if (initialize_) {
+      initialize_(seed);
+    } else {
+      SetParameters(initial_);
+    }
     SetBuffers(initial_buffers_, 0);
   }
 
@@ -90,8 +98,7 @@ class ScriptModel final : public TrainableModel {
       loss.backward();
       return StepResult{memory_->TakeGradient(loss, gradient), batch.samples};
     } catch (const std::exception& error) {
-      return InternalError("the TorchScript model failed in a training step: " +
-                           TorchErrorText(error));
+      return StepError(error);
     }
   }
 
@@ -130,6 +137,13 @@ class ScriptModel final : public TrainableModel {
   }
 
  private:
+  Status StepError(const std::exception& error) const {
+    return InternalError(
+        "the TorchScript model failed in a training step: " + TorchErrorText(error) +
+        (input_ == InputType::kInt64 ? "; is a token id of the data set beyond the vocabulary?"
+                                     : ""));
+  }
+
   Status CheckInput(const Batch& batch) const {
     LDNN_RETURN_IF_ERROR(CheckBatch(batch, sample_shape_, form_));
     return input_ == InputType::kInt64 ? CheckWholeNumbers(batch) : OkStatus();
@@ -228,6 +242,7 @@ class ScriptModel final : public TrainableModel {
   const OutputForm form_;
   const std::vector<int64_t> sample_shape_;
   const ComputeDevice device_;
+  const std::function<void(uint64_t seed)> initialize_;
   InputType input_ = InputType::kFloat32;
   ParameterManifest manifest_;
   std::optional<ParameterMemory> memory_;  // once the parameters are found
@@ -237,6 +252,16 @@ class ScriptModel final : public TrainableModel {
 };
 
 }  // namespace
+
+Result<std::unique_ptr<TrainableModel>> MakeScriptModel(
+    const torch::jit::Module& module, const OutputForm& form,
+    const std::vector<int64_t>& sample_shape, ComputeDevice device,
+    std::function<void(uint64_t seed)> initialize) {
+  auto model =
+      std::make_unique<ScriptModel>(module, form, sample_shape, device, std::move(initialize));
+  LDNN_RETURN_IF_ERROR(model->Prepare());
+  return std::unique_ptr<TrainableModel>(std::move(model));
+}
 
 Result<std::unique_ptr<TrainableModel>> MakeTorchScriptModel(const std::string& archive,
                                                              const TrainingConfig& config,
@@ -257,10 +282,7 @@ Result<std::unique_ptr<TrainableModel>> MakeTorchScriptModel(const std::string& 
         TorchErrorText(error) + "); save it with torch.jit.script(module).save(FILE)");
   }
   try {
-    auto model =
-        std::make_unique<ScriptModel>(*std::move(module), form, dataset.feature_shape, device);
-    LDNN_RETURN_IF_ERROR(model->Prepare());
-    return std::unique_ptr<TrainableModel>(std::move(model));
+    return MakeScriptModel(*module, form, dataset.feature_shape, device, {});
   } catch (const std::exception& error) {
     return InvalidArgumentError("spec.model.torchScript.uri: " + config.model.torch_script_uri +
                                 " cannot be trained (" + TorchErrorText(error) + ")");

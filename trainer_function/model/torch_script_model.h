@@ -12,16 +12,32 @@
 // are not the training's and end with a slice.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/protocol/training_config.h"
+#include "trainer_function/model/architecture.h"
 #include "trainer_function/model/compute_device.h"
 #include "trainer_function/model/dataset_info.h"
 #include "trainer_function/model/trainable_model.h"
 
+namespace torch::jit {
+struct Module;
+}
+
 namespace lambdadnn {
+
+// The same of a module that is loaded, for samples of this shape. `initialize`, unless it is empty,
+// sets the parameters to first values for a seed, and may throw LibTorch's exceptions, as this
+// function may.
+Result<std::unique_ptr<TrainableModel>> MakeScriptModel(
+    const torch::jit::Module& module, const OutputForm& form,
+    const std::vector<int64_t>& sample_shape, ComputeDevice device,
+    std::function<void(uint64_t seed)> initialize);
 
 // `archive`: the bytes at config.model.torch_script_uri. Sets the process's LibTorch to `threads`
 // threads, and to `device`, whose errors are those of PrepareDevice (torch_device.h). On a GPU

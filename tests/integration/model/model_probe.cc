@@ -13,7 +13,7 @@
 #include "common/json/json_reader.h"
 #include "common/objectstore/open_store.h"
 #include "trainer_function/data/dataset.h"
-#include "trainer_function/model/torch_model.h"
+#include "trainer_function/model/network_model.h"
 #include "trainer_function/model/torch_script_model.h"
 #include "trainer_function/training/safetensors.h"
 
@@ -75,7 +75,7 @@ Batch RandomBatch(const DatasetInfo& dataset, int64_t samples, uint64_t vocabula
 Result<std::unique_ptr<TrainableModel>> MakeModel(const Options& options,
                                                   const DatasetInfo& dataset) {
   const std::string& script = options.config.model.torch_script_uri;
-  if (script.empty()) return MakeTorchModel(options.config, dataset, 1);
+  if (script.empty()) return MakeBuiltinModel(options.config, dataset, 1);
   LDNN_ASSIGN_OR_RETURN(const std::string archive, ReadFile(script));
   return MakeTorchScriptModel(archive, options.config, dataset, 1);
 }
