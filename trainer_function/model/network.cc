@@ -13,13 +13,15 @@ constexpr int64_t kMaxVocabulary = 1 << 24;  // token ids are exact as float32
 constexpr int64_t kSmallImage = 64;
 constexpr int64_t kTextKernels = 3;
 
-Status SizeForImages(const ModelParameters& parameters, const DatasetInfo& dataset,
-                     SizedNetwork* network) {
-  LDNN_ASSIGN_OR_RETURN(network->input_shape, ImageShape(dataset.feature_shape, 2, network->name));
+Status SizeForImages(const std::string& name, const ModelParameters& parameters,
+                     const DatasetInfo& dataset, SizedNetwork* network) {
+  LDNN_ASSIGN_OR_RETURN(network->input_shape, ImageShape(dataset.feature_shape, 2, name));
   const int64_t side = std::min(network->input_shape[1], network->input_shape[2]);
   LDNN_ASSIGN_OR_RETURN(const int64_t small,
                         parameters.Integer("smallImages", side < kSmallImage ? 1 : 0, 0, 1));
-  const bool is_resnet = network->name != "mobilenet";
+  LDNN_ASSIGN_OR_RETURN(const int64_t group, parameters.Integer("groupNorm", 0, 0, 1));
+  network->file = group != 0 ? name + "_group" : name;
+  const bool is_resnet = name != "mobilenet";
   network->first_stride = small != 0 ? 1 : 2;
   network->first_pool = small == 0;
   network->sizes["channels"] = network->input_shape[0];
@@ -35,6 +37,7 @@ Status SizeForText(const ModelParameters& parameters, const DatasetInfo& dataset
         std::to_string(dataset.feature_shape.size()) +
         " dimensions; set spec.dataset.featureShape");
   }
+  network->file = "textcnn";
   network->input_shape = dataset.feature_shape;
   if (!parameters.Has("vocabulary")) {
     return InvalidArgumentError(ModelParameters::Field("vocabulary") +
@@ -71,7 +74,6 @@ bool IsNetwork(const std::string& name) {
 
 Result<SizedNetwork> BuildNetwork(const ModelConfig& model, const DatasetInfo& dataset, Loss loss) {
   SizedNetwork network;
-  network.name = model.name;
   const ModelParameters parameters(model);
   LDNN_ASSIGN_OR_RETURN(static_cast<OutputForm&>(network), FindOutputForm(loss, dataset));
   network.sizes["classes"] = network.outputs;
@@ -81,12 +83,12 @@ Result<SizedNetwork> BuildNetwork(const ModelConfig& model, const DatasetInfo& d
     LDNN_ASSIGN_OR_RETURN(network.dropout, parameters.Dropout(0.5));
     LDNN_RETURN_IF_ERROR(SizeForText(parameters, dataset, &network));
   } else if (model.name == "mobilenet") {
-    LDNN_RETURN_IF_ERROR(parameters.Allow({"dropout", "smallImages"}));
+    LDNN_RETURN_IF_ERROR(parameters.Allow({"dropout", "groupNorm", "smallImages"}));
     LDNN_ASSIGN_OR_RETURN(network.dropout, parameters.Dropout(0.2));
-    LDNN_RETURN_IF_ERROR(SizeForImages(parameters, dataset, &network));
+    LDNN_RETURN_IF_ERROR(SizeForImages(model.name, parameters, dataset, &network));
   } else if (IsNetwork(model.name)) {
-    LDNN_RETURN_IF_ERROR(parameters.Allow({"smallImages"}));
-    LDNN_RETURN_IF_ERROR(SizeForImages(parameters, dataset, &network));
+    LDNN_RETURN_IF_ERROR(parameters.Allow({"groupNorm", "smallImages"}));
+    LDNN_RETURN_IF_ERROR(SizeForImages(model.name, parameters, dataset, &network));
   } else {
     return UnknownModel(model.name);
   }

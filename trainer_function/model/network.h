@@ -17,7 +17,7 @@
 namespace lambdadnn {
 
 struct SizedNetwork : OutputForm {
-  std::string name;
+  std::string file;                      // in networks/, without its ending
   std::vector<int64_t> input_shape;      // of a sample
   std::map<std::string, int64_t> sizes;  // of the layers, by their names in networks.py
   int64_t first_stride = 2;              // of a network for images
@@ -27,11 +27,12 @@ struct SizedNetwork : OutputForm {
 
 bool IsNetwork(const std::string& name);
 
-// resnet18, resnet50 {smallImages: from the images}; mobilenet {smallImages, dropout: 0.2}; textcnn
-// {vocabulary: needed, embedding: 128, width: 100, kernels: [3, 4, 5], dropout: 0.5}. With
-// smallImages, the default below 64 pixels, the first convolution is 3 x 3 (mobilenet's always is)
-// and keeps every pixel, and resnets leave out the pooling behind it. kInvalidArgument naming the
-// field for a parameter that is unknown or out of range, or data that does not fit.
+// resnet18, resnet50 {smallImages: from the images, groupNorm: 0}; mobilenet {the same, dropout:
+// 0.2}; textcnn {vocabulary: needed, embedding: 128, width: 100, kernels: [3, 4, 5], dropout: 0.5}.
+// With smallImages, the default below 64 pixels, the first convolution is 3 x 3 (mobilenet's always
+// is) and keeps every pixel, and resnets leave out the pooling behind it. With groupNorm there is
+// no batch norm, and no buffers. kInvalidArgument naming the field for a parameter that is unknown
+// or out of range, or data that does not fit.
 Result<SizedNetwork> BuildNetwork(const ModelConfig& model, const DatasetInfo& dataset, Loss loss);
 
 }  // namespace lambdadnn

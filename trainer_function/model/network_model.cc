@@ -119,7 +119,7 @@ Result<std::unique_ptr<TrainableModel>> MakeNetworkModel(const SizedNetwork& net
   LDNN_RETURN_IF_ERROR(PrepareDevice(device));
   try {
     ConfigureTorch(threads);
-    std::istringstream archive(Inflate(EmbeddedNetwork(network.name)));
+    std::istringstream archive(Inflate(EmbeddedNetwork(network.file)));
     torch::jit::ExtraFilesMap files = {{kTable, ""}};
     const torch::jit::Module module = torch::jit::load(archive, TorchDevice(device), files);
     std::vector<Row> rows = ReadTable(files.at(kTable), module, network);

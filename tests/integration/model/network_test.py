@@ -32,6 +32,10 @@ ROWS = {
                   "21d35cbd50ad673dd1a73a3d2e064454ac27348adebfd7d33755ccc7c2074023"),
     "textcnn": ({"vocabulary": 30, "dropout": 0}, [9],
                 {"vocabulary": 30, "embedding": 128, "width": 100, "kernel1": 3, "kernel2": 4, "kernel3": 5}, None),
+    "resnet18_group": ({"groupNorm": 1}, [1, 20, 20], {"channels": 1, "firstKernel": 3}, None),
+    "resnet50_group": ({"groupNorm": 1, "smallImages": 0}, [3, 40, 40], {"channels": 3, "firstKernel": 7}, None),
+    "mobilenet_group": ({"groupNorm": 1, "smallImages": 0, "dropout": 0}, [3, 40, 40],
+                        {"channels": 3, "firstKernel": 3}, None),
 }
 
 
@@ -73,7 +77,8 @@ class Networks(unittest.TestCase):
 
     def step(self, name, seed=5):
         parameters, shape, sizes, _ = ROWS[name]
-        subprocess.run([str(OPTIONS.bin / "model_probe"), "--model", name, "--parameters", json.dumps(parameters),
+        subprocess.run([str(OPTIONS.bin / "model_probe"), "--model",
+                        name.removesuffix("_group"), "--parameters", json.dumps(parameters),
                         "--out", str(self.out), "--classes", "10", "--shape", ",".join(map(str, shape)),
                         "--batch", str(SAMPLES), "--vocabulary", str(sizes.get("vocabulary", 0)),
                         "--seed", str(seed), "step"], check=True, timeout=120)
@@ -116,6 +121,10 @@ class Networks(unittest.TestCase):
                 part.reset_running_stats()
             if hasattr(part, "dropout"):
                 part.dropout = 0.0
+            if hasattr(part, "first_stride") and sizes["channels"] == 1:  # small images
+                part.first_stride = 1
+            if hasattr(part, "first_pool") and sizes["channels"] == 1:
+                part.first_pool = False
         x = self.array("features.f32", "<f4").reshape(SAMPLES, *shape)
         x = x.long() if "vocabulary" in sizes else x
         loss = torch.nn.functional.cross_entropy(module(x), self.array("labels.i64", "<i8"), reduction="sum")

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The networks with branches and batch norm, in PyTorch: names, shapes and initialisation of torchvision 0.14
 (resnet18, resnet50, mobilenet_v2), and of Kim's network for sentences (2014). Each is made once with the sizes
-below, which stand for those that a job chooses.
+below, which stand for those that a job chooses; those for images again with group norm in place of batch norm.
 
 `python3 networks.py [FOLDER]` writes NAME.pt.gz there, else beside this file, and digests.txt: TorchScript without
 weights, and a table of the shape and the first values of each. The worker has them inside (network_model.cc)."""
 import gzip
 import hashlib
 import io
+import math
 import os
 import pathlib
 import sys
@@ -23,6 +24,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 SIZES = {"classes": 1009, "channels": 37, "firstKernel": 31, "vocabulary": 1013, "embedding": 131, "width": 137,
          "kernel1": 11, "kernel2": 13, "kernel3": 17}
 TABLE = "table.txt"
+
+
+# Groups of a norm, as many as its channels allow; 32 is what "Group Normalization" (Wu and He, 2018) takes.
+GROUPS = 32
+
+
+def group_norm(channels):
+    return nn.GroupNorm(math.gcd(GROUPS, channels), channels)
 
 
 class FirstConv(nn.Module):
@@ -43,13 +52,13 @@ class FirstConv(nn.Module):
 class BasicBlock(nn.Module):
     expansion = 1
 
-    def __init__(self, inputs, width, stride):
+    def __init__(self, inputs, width, stride, norm):
         super().__init__()
         self.conv1 = nn.Conv2d(inputs, width, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(width)
+        self.bn1 = norm(width)
         self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(width)
-        self.downsample = shortcut(inputs, width, stride)
+        self.bn2 = norm(width)
+        self.downsample = shortcut(inputs, width, stride, norm)
 
     def forward(self, x):
         out = functional.relu(self.bn1(self.conv1(x)))
@@ -60,16 +69,16 @@ class BasicBlock(nn.Module):
 class Bottleneck(nn.Module):
     expansion = 4
 
-    def __init__(self, inputs, width, stride):
+    def __init__(self, inputs, width, stride, norm):
         super().__init__()
         outputs = width * self.expansion
         self.conv1 = nn.Conv2d(inputs, width, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(width)
+        self.bn1 = norm(width)
         self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(width)
+        self.bn2 = norm(width)
         self.conv3 = nn.Conv2d(width, outputs, 1, bias=False)
-        self.bn3 = nn.BatchNorm2d(outputs)
-        self.downsample = shortcut(inputs, outputs, stride)
+        self.bn3 = norm(outputs)
+        self.downsample = shortcut(inputs, outputs, stride, norm)
 
     def forward(self, x):
         out = functional.relu(self.bn1(self.conv1(x)))
@@ -78,26 +87,26 @@ class Bottleneck(nn.Module):
         return functional.relu(out + self.downsample(x))
 
 
-def shortcut(inputs, outputs, stride):
+def shortcut(inputs, outputs, stride, norm):
     if stride == 1 and inputs == outputs:
         return nn.Sequential()
-    return nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+    return nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), norm(outputs))
 
 
 class ResNet(nn.Module):
     first_pool: bool
 
-    def __init__(self, block, depths):
+    def __init__(self, block, depths, norm=nn.BatchNorm2d):
         super().__init__()
         self.first_pool = True
         self.conv1 = FirstConv(64)
-        self.bn1 = nn.BatchNorm2d(64)
+        self.bn1 = norm(64)
         inputs = 64
         for number, depth in enumerate(depths):
             width = 64 << number
             blocks = []
             for index in range(depth):
-                blocks.append(block(inputs, width, 2 if number > 0 and index == 0 else 1))
+                blocks.append(block(inputs, width, 2 if number > 0 and index == 0 else 1, norm))
                 inputs = width * block.expansion
             self.add_module(f"layer{number + 1}", nn.Sequential(*blocks))
         self.fc = nn.Linear(inputs, SIZES["classes"])
@@ -110,21 +119,21 @@ class ResNet(nn.Module):
         return self.fc(functional.adaptive_avg_pool2d(x, 1).flatten(1))
 
 
-def conv_norm(inputs, outputs, kernel, stride=1, groups=1, activation=True):
+def conv_norm(norm, inputs, outputs, kernel, stride=1, groups=1, activation=True):
     layers = [nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False),
-              nn.BatchNorm2d(outputs)]
+              norm(outputs)]
     return nn.Sequential(*layers, *([nn.ReLU6()] if activation else []))
 
 
 class InvertedResidual(nn.Module):
     skip: bool
 
-    def __init__(self, inputs, outputs, stride, expansion):
+    def __init__(self, inputs, outputs, stride, expansion, norm):
         super().__init__()
         hidden = inputs * expansion
-        layers = [] if expansion == 1 else [conv_norm(inputs, hidden, 1)]
-        layers += [conv_norm(hidden, hidden, 3, stride, groups=hidden),
-                   *conv_norm(hidden, outputs, 1, activation=False)]
+        layers = [] if expansion == 1 else [conv_norm(norm, inputs, hidden, 1)]
+        layers += [conv_norm(norm, hidden, hidden, 3, stride, groups=hidden),
+                   *conv_norm(norm, hidden, outputs, 1, activation=False)]
         self.conv = nn.Sequential(*layers)
         self.skip = stride == 1 and inputs == outputs
 
@@ -141,16 +150,16 @@ class MobileNetV2(nn.Module):
     STAGES = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2),
               (6, 320, 1, 1))
 
-    def __init__(self):
+    def __init__(self, norm=nn.BatchNorm2d):
         super().__init__()
         self.dropout = 0.2
-        layers = [nn.Sequential(FirstConv(32), nn.BatchNorm2d(32), nn.ReLU6())]
+        layers = [nn.Sequential(FirstConv(32), norm(32), nn.ReLU6())]
         inputs = 32
         for expansion, outputs, blocks, stride in self.STAGES:
             for index in range(blocks):
-                layers.append(InvertedResidual(inputs, outputs, stride if index == 0 else 1, expansion))
+                layers.append(InvertedResidual(inputs, outputs, stride if index == 0 else 1, expansion, norm))
                 inputs = outputs
-        layers.append(conv_norm(inputs, 1280, 1))
+        layers.append(conv_norm(norm, inputs, 1280, 1))
         self.features = nn.Sequential(*layers)
         self.classifier = nn.Sequential(nn.Identity(), nn.Linear(1280, SIZES["classes"]))
 
@@ -183,6 +192,9 @@ NETWORKS = {
     "resnet50": lambda: ResNet(Bottleneck, (3, 4, 6, 3)),
     "mobilenet": MobileNetV2,
     "textcnn": TextCnn,
+    "resnet18_group": lambda: ResNet(BasicBlock, (2, 2, 2, 2), group_norm),
+    "resnet50_group": lambda: ResNet(Bottleneck, (3, 4, 6, 3), group_norm),
+    "mobilenet_group": lambda: MobileNetV2(group_norm),
 }
 
 
@@ -197,7 +209,7 @@ def first_values(module, leaf):
     """Kind, fan, deviation: PyTorch's default initialisation, and torchvision's of convolutions and of mobilenet's
     last layer. With a fan a normal distribution has the deviation sqrt(2 / fan), of outputs; a uniform one
     is within 1 / sqrt(fan), of inputs."""
-    if isinstance(module, nn.BatchNorm2d):
+    if isinstance(module, (nn.BatchNorm2d, nn.GroupNorm)):
         return "ones - -" if leaf in ("weight", "running_var") else "zeros - -"
     if isinstance(module, nn.Embedding):
         return "normal - 1"

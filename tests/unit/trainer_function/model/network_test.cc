@@ -47,6 +47,14 @@ TEST(Network, SmallImagesKeepTheirPixels) {
   EXPECT_EQ(mobile.dropout, 0.2);
 }
 
+TEST(Network, GroupNormIsAFileOfItsOwn) {
+  const DatasetInfo images = Samples({3, 32, 32});
+  EXPECT_EQ(BuildNetwork(Named("mobilenet"), images, Loss::kCrossEntropy)->file, "mobilenet");
+  EXPECT_EQ(
+      BuildNetwork(Named("mobilenet", {{"groupNorm", {1}}}), images, Loss::kCrossEntropy)->file,
+      "mobilenet_group");
+}
+
 TEST(Network, ImagesMayLackTheirChannels) {
   const SizedNetwork network =
       BuildNetwork(Named("resnet18"), Samples({28, 28}), Loss::kCrossEntropy).value();
