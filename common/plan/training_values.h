@@ -19,8 +19,9 @@ enum class OptimizerKind { kSgd, kAdam, kAdamW };
 template <>
 inline constexpr auto kEnumNames<OptimizerKind> = EnumNameTable("SGD", "Adam", "AdamW");
 
-enum class ScheduleKind { kConstant, kStep, kCosine };
+enum class ScheduleKind { kConstant, kStep, kCosine, kPolynomial, kOneCycle };
 template <>
-inline constexpr auto kEnumNames<ScheduleKind> = EnumNameTable("Constant", "Step", "Cosine");
+inline constexpr auto kEnumNames<ScheduleKind> =
+    EnumNameTable("Constant", "Step", "Cosine", "Polynomial", "OneCycle");
 
 }  // namespace lambdadnn

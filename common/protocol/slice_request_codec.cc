@@ -95,6 +95,7 @@ Json OptimizerToJson(const OptimizerConfig& optimizer) {
                  {"stepIterations", optimizer.schedule.step_iterations},
                  {"gamma", optimizer.schedule.gamma},
                  {"minLearningRate", optimizer.schedule.min_learning_rate}}}};
+  if (optimizer.schedule.power != 1) json["schedule"]["power"] = optimizer.schedule.power;
   if (optimizer.clip_value) json["clipValue"] = *optimizer.clip_value;
   if (optimizer.clip_global_norm) json["clipGlobalNorm"] = *optimizer.clip_global_norm;
   return json;
@@ -120,6 +121,7 @@ void ReadOptimizer(const Json& json, const std::string& path, OptimizerConfig* o
     inner.Optional("stepIterations", &out->schedule.step_iterations);
     inner.Optional("gamma", &out->schedule.gamma);
     inner.Optional("minLearningRate", &out->schedule.min_learning_rate);
+    inner.Optional("power", &out->schedule.power);
     inner.Finish();
   }
   reader.Optional("clipValue", &out->clip_value);
@@ -136,6 +138,7 @@ Json TrainingToJson(const TrainingConfig& training) {
                {"epochs", training.epochs},
                {"trainingSamples", training.training_samples},
                {"evaluateEachEpoch", training.evaluate_each_epoch}};
+  if (training.label_smoothing > 0) json["labelSmoothing"] = training.label_smoothing;
   if (training.stop_at_loss) json["stopAtLoss"] = *training.stop_at_loss;
   return json;
 }
@@ -150,6 +153,7 @@ void ReadTraining(const Json& json, const std::string& path, TrainingConfig* out
   if (const Json* optimizer = codec::RequiredChild(reader, "optimizer"))
     ReadOptimizer(*optimizer, reader.PathOf("optimizer"), &out->optimizer, errors);
   reader.Required("loss", &out->loss);
+  reader.Optional("labelSmoothing", &out->label_smoothing);
   reader.Required("seed", &out->seed);
   reader.Optional("epochs", &out->epochs);
   reader.Required("trainingSamples", &out->training_samples);

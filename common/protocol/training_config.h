@@ -67,10 +67,11 @@ struct OptimizerConfig {
 
   struct Schedule {
     ScheduleKind name = ScheduleKind::kConstant;
-    int64_t warmup_iterations = 0;  // linear, before the schedule
+    int64_t warmup_iterations = 0;  // linear, before the schedule; OneCycle: its rise
     int64_t step_iterations = 0;
     double gamma = 0.1;
     double min_learning_rate = 0;
+    double power = 1;  // Polynomial
   } schedule;
 
   std::optional<double> clip_value;
@@ -82,6 +83,7 @@ struct TrainingConfig {
   DatasetConfig dataset;
   OptimizerConfig optimizer;
   Loss loss = Loss::kCrossEntropy;
+  double label_smoothing = 0;  // in [0, 1); CrossEntropy alone
   uint64_t seed = 0;
   int64_t epochs = 1;
   int64_t training_samples = 0;  // of the data set, so that all roles know an epoch's end

@@ -44,7 +44,7 @@ struct ObjectMeta {
 
 // Exactly one of builtin_name, torch_script_uri.
 struct ModelSpec {
-  std::string builtin_name;  // mlp, cnn, cnn1d, logistic
+  std::string builtin_name;  // of the catalogue (docs/models.md)
   // Name -> number, true/false or a list of numbers.
   Json builtin_parameters = Json::object();
   std::string torch_script_uri;
@@ -100,6 +100,7 @@ struct OptimizerSpec {
   int64_t step_iterations = 0;
   double gamma = 0.1;
   double min_learning_rate = 0;
+  double power = 1;
   std::optional<double> clip_value;
   std::optional<double> clip_global_norm;
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
@@ -116,6 +117,7 @@ struct TrainingSpec {
   int local_batch_size = 0;  // needed with max_global_batch_size
   uint64_t seed = 0;
   Loss loss = Loss::kCrossEntropy;
+  double label_smoothing = 0;
   OptimizerSpec optimizer;
   Synchronization synchronization = Synchronization::kBsp;
   std::optional<double> stop_at_loss;

@@ -69,6 +69,7 @@ OptimizerSpec DecodeOptimizer(const Json& json, Errors* errors) {
     nested.Optional("stepIterations", &optimizer.step_iterations);
     Decimal(nested, "gamma", &optimizer.gamma);
     Decimal(nested, "minLearningRate", &optimizer.min_learning_rate);
+    Decimal(nested, "power", &optimizer.power);
     nested.Finish();
   }
   if (const Json* clip = reader.Child("clip")) {
@@ -158,6 +159,7 @@ TrainingSpec DecodeTraining(const Json& json, Errors* errors) {
   reader.Optional("localBatchSize", &training.local_batch_size);
   reader.Optional("seed", &training.seed);
   reader.Optional("loss", &training.loss);
+  Decimal(reader, "labelSmoothing", &training.label_smoothing);
   if (const Json* optimizer = reader.Child("optimizer")) {
     training.optimizer = DecodeOptimizer(*optimizer, errors);
   }

@@ -118,6 +118,7 @@ Json EncodeOptimizer(const OptimizerSpec& optimizer) {
   Json clip = Json::object();
   PutDecimal(&clip, "value", optimizer.clip_value);
   PutDecimal(&clip, "globalNorm", optimizer.clip_global_norm);
+  if (optimizer.power != 1) json["schedule"]["power"] = FormatDouble(optimizer.power);
   if (!clip.empty()) json["clip"] = std::move(clip);
   return json;
 }
@@ -131,6 +132,9 @@ Json EncodeTraining(const TrainingSpec& training) {
   PutOptional(&json, "globalBatchSize", training.global_batch_size);
   PutOptional(&json, "maxGlobalBatchSize", training.max_global_batch_size);
   if (training.local_batch_size != 0) json["localBatchSize"] = training.local_batch_size;
+  if (training.label_smoothing > 0) {
+    json["labelSmoothing"] = FormatDouble(training.label_smoothing);
+  }
   if (training.stop_at_loss) json["stopAt"] = {{"loss", FormatDouble(*training.stop_at_loss)}};
   return json;
 }

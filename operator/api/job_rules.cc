@@ -164,6 +164,7 @@ constexpr const char* kGlobalBatchSize = "globalBatchSize";
 constexpr const char* kMaxGlobalBatchSize = "maxGlobalBatchSize";
 constexpr const char* kLocalBatchSize = "localBatchSize";
 constexpr const char* kStopAt = "stopAt";
+constexpr const char* kLabelSmoothing = "labelSmoothing";
 constexpr const char* kUri = "uri";
 constexpr const char* kBucket = "bucket";
 constexpr const char* kPrefix = "prefix";
@@ -380,6 +381,7 @@ constexpr JobRule kRules[] = {
     {"spec.training", kMaxGlobalBatchSize, kImmutable, Unchanged<kMaxGlobalBatchSize>},
     {"spec.training", kLocalBatchSize, kImmutable, Unchanged<kLocalBatchSize>},
     {"spec.training", kStopAt, kImmutable, Unchanged<kStopAt>},
+    {"spec.training", kLabelSmoothing, kImmutable, Unchanged<kLabelSmoothing>},
     {"spec.training.seed", "", kImmutable, IsUnchanged},
     {"spec.training.loss", "", kImmutable, IsUnchanged},
     {kOptimizer, "", kImmutable, IsUnchanged},
@@ -398,6 +400,13 @@ constexpr JobRule kRules[] = {
      [](const Json& self, const Json*) {
        return NotAbove(Whole(self, "localBatchSize"), Whole(self, "maxGlobalBatchSize"));
      }},
+    {"spec.training", "", "labelSmoothing belongs to CrossEntropy; remove it or use that loss",
+     [](const Json& self, const Json*) {
+       return !Has(self, "labelSmoothing") ||
+              FindEnum<Loss>(Text(self, "loss")).value_or(Loss::kCrossEntropy) ==
+                  Loss::kCrossEntropy;
+     }},
+    {"spec.training.labelSmoothing", "", kBelowOne, IsBelowOne},
     {kOptimizer, "", "momentum, dampening and nesterov belong to SGD; remove them or use SGD",
      MomentumIsForSgd},
     {kOptimizer, "", "nesterov needs a momentum above 0 and no dampening", NesterovHasMomentum},
@@ -421,6 +430,7 @@ constexpr JobRule kRules[] = {
               Whole(self, "stepIterations").value_or(0) > 0;
      }},
     {"spec.training.optimizer.schedule.gamma", "", kAboveZero, IsAboveZero},
+    {"spec.training.optimizer.schedule.power", "", kAboveZero, IsAboveZero},
     {kOptimizerClip, "", "set exactly one of value and globalNorm",
      [](const Json& self, const Json*) { return Has(self, "value") != Has(self, "globalNorm"); }},
     {"spec.training.optimizer.clip.value", "", kAboveZero, IsAboveZero},

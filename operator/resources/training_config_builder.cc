@@ -87,6 +87,7 @@ OptimizerConfig BuildOptimizer(const TrainingSpec& training, int global_batch_si
   optimizer.schedule.step_iterations = spec.step_iterations;
   optimizer.schedule.gamma = spec.gamma;
   optimizer.schedule.min_learning_rate = spec.min_learning_rate;
+  optimizer.schedule.power = spec.power;
   optimizer.clip_value = spec.clip_value;
   optimizer.clip_global_norm = spec.clip_global_norm;
   return optimizer;
@@ -106,6 +107,7 @@ TrainingConfig BuildTrainingConfig(const JobSpec& spec, int64_t training_samples
   config.dataset = BuildDataset(spec.dataset);
   config.optimizer = BuildOptimizer(spec.training, global_batch_size);
   config.loss = spec.training.loss;
+  config.label_smoothing = spec.training.label_smoothing;
   config.seed = spec.training.seed;
   config.epochs = static_cast<int64_t>(std::ceil(spec.training.epochs));
   config.training_samples = training_samples;

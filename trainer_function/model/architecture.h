@@ -47,7 +47,8 @@ struct Layer {
 struct OutputForm {
   int64_t outputs = 0;
   Loss loss = Loss::kCrossEntropy;
-  int classes = 0;  // 0 = numeric targets
+  int classes = 0;             // 0 = numeric targets
+  double label_smoothing = 0;  // of CrossEntropy
 };
 // kInvalidArgument naming spec.training.loss when the loss does not fit the data.
 Result<OutputForm> FindOutputForm(Loss loss, const DatasetInfo& dataset);

@@ -204,6 +204,7 @@ Result<std::unique_ptr<TrainableModel>> MakeTorchModel(const TrainingConfig& con
   if (threads < 1) return InvalidArgumentError("a model needs at least 1 thread");
   LDNN_ASSIGN_OR_RETURN(Architecture architecture,
                         BuildArchitecture(config.model, dataset, config.loss));
+  architecture.label_smoothing = config.label_smoothing;
   LDNN_RETURN_IF_ERROR(PrepareDevice(device));
   try {
     ConfigureTorch(threads);

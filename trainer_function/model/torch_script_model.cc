@@ -268,7 +268,8 @@ Result<std::unique_ptr<TrainableModel>> MakeTorchScriptModel(const std::string& 
                                                              const DatasetInfo& dataset,
                                                              int threads, ComputeDevice device) {
   if (threads < 1) return InvalidArgumentError("a model needs at least 1 thread");
-  LDNN_ASSIGN_OR_RETURN(const OutputForm form, FindOutputForm(config.loss, dataset));
+  LDNN_ASSIGN_OR_RETURN(OutputForm form, FindOutputForm(config.loss, dataset));
+  form.label_smoothing = config.label_smoothing;
   LDNN_RETURN_IF_ERROR(PrepareDevice(device));
   std::optional<torch::jit::Module> module;
   try {

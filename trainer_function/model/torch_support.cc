@@ -14,6 +14,8 @@
 namespace lambdadnn {
 namespace {
 
+constexpr int64_t kNoneIgnored = -100;  // PyTorch's: labels are from 0 on
+
 // float32 holds every whole number up to this one.
 constexpr float kLargestExact = 1 << 24;
 
@@ -176,7 +178,8 @@ at::Tensor LossSum(const at::Tensor& outputs, const at::Tensor& answers, const O
     case Loss::kCrossEntropy:
       break;
   }
-  return at::cross_entropy_loss(outputs, answers, {}, at::Reduction::Sum);
+  return at::cross_entropy_loss(outputs, answers, {}, at::Reduction::Sum, kNoneIgnored,
+                                form.label_smoothing);
 }
 
 // Loss and count are read together: each read waits for the GPU. Both are exact as doubles.

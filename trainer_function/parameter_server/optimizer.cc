@@ -78,6 +78,9 @@ Status CheckSchedule(const OptimizerConfig::Schedule& schedule) {
   if (schedule.name == ScheduleKind::kStep && schedule.step_iterations < 1) {
     return InvalidArgumentError("optimizer.schedule.stepIterations must be at least 1");
   }
+  if (!(schedule.power > 0)) {
+    return InvalidArgumentError("optimizer.schedule.power must be greater than 0");
+  }
   return OkStatus();
 }
 

@@ -31,6 +31,12 @@ def scheduler(optimizer, schedule):
     elif name == "Cosine":
         after = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS - warmup,
                                                            schedule["minLearningRate"])
+    elif name == "Polynomial":
+        after = torch.optim.lr_scheduler.PolynomialLR(optimizer, STEPS - warmup, schedule.get("power", 1))
+    elif name == "OneCycle":
+        return torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, optimizer.param_groups[0]["lr"], STEPS, pct_start=warmup / STEPS if warmup > 0 else 0.3,
+            cycle_momentum=False)
     else:
         after = torch.optim.lr_scheduler.ConstantLR(optimizer, 1.0)
     if warmup == 0:
@@ -92,6 +98,12 @@ CASES = {
     "warmup_cosine": {"name": "Adam", "learningRate": 0.1,
                       "schedule": {"name": "Cosine", "minLearningRate": 0.0,
                                    "warmupIterations": 10}},
+    "polynomial": {"name": "SGD", "learningRate": 0.1, "schedule": {"name": "Polynomial", "power": 2}},
+    "warmup_polynomial": {"name": "SGD", "learningRate": 0.1,
+                          "schedule": {"name": "Polynomial", "warmupIterations": 10}},
+    "one_cycle": {"name": "SGD", "learningRate": 0.1, "momentum": 0.9, "schedule": {"name": "OneCycle"}},
+    "one_cycle_rise": {"name": "Adam", "learningRate": 0.1,
+                       "schedule": {"name": "OneCycle", "warmupIterations": 40}},
     "clip_value": {"name": "SGD", "learningRate": 0.1, "clipValue": 0.5},
     "clip_norm": {"name": "SGD", "learningRate": 0.1, "clipGlobalNorm": 1.0},
     "clip_both": {"name": "Adam", "learningRate": 0.1, "clipValue": 0.5, "clipGlobalNorm": 1.0},

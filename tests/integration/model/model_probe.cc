@@ -195,6 +195,7 @@ int main(int argc, char** argv) {
   app.add_option("--parameters", options.parameters);
   AddNames(app, "--loss", &options.config.loss);
   app.add_option("--seed", options.config.seed);
+  app.add_option("--label-smoothing", options.config.label_smoothing);
   app.add_option("--batch", options.batch);
   app.add_option("--vocabulary", options.vocabulary);
   app.add_option("--out", options.out);

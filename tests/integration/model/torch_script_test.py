@@ -90,6 +90,12 @@ class Steps(ScriptCase):
                         out.reshape(6, -1), y.reshape(6, -1), reduction="sum") / outputs,
                     self.array("targets.f32", "<f4"))
 
+    def test_label_smoothing_is_pytorchs(self):
+        module = self.save(modules.Flat(8, 10))
+        self.step([8], **{"label-smoothing": 0.2})
+        self.expect_gradient(module, [8], lambda out, y: torch.nn.functional.cross_entropy(
+            out, y, reduction="sum", label_smoothing=0.2), self.array("labels.i64", "<i8"))
+
     def test_dropout_acts_and_draws_the_same_for_the_same_step(self):
         self.save(modules.Branches(dropout=0.5))
         gradients = []

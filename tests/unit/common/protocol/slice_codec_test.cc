@@ -44,6 +44,8 @@ SliceRequest ExampleRequest() {
   request.training.seed = std::numeric_limits<uint64_t>::max();
   request.training.training_samples = 3200;
   request.training.stop_at_loss = 0.05;
+  request.training.label_smoothing = 0.1;
+  request.training.optimizer.schedule.power = 2;
   request.store = {"file:///store", "", "us-east-1", true, true, "root/team/uid-1"};
   request.first_iteration = 40;
   request.start = CheckpointReference{"root/team/uid-1", 40, 1, 1};

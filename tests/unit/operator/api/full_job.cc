@@ -89,9 +89,11 @@ TrainingSpec FullTraining() {
                         50,
                         0.5,
                         0.001,
+                        2,
                         5.0,
                         1.5};
   training.stop_at_loss = 0.05;
+  training.label_smoothing = 0.1;
   return training;
 }
 

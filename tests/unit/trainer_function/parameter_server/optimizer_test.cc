@@ -41,6 +41,7 @@ OptimizerConfig ReadConfig(const Json& json) {
     config.schedule.step_iterations = schedule.value("stepIterations", 0);
     config.schedule.gamma = schedule.value("gamma", 0.1);
     config.schedule.min_learning_rate = schedule.value("minLearningRate", 0.0);
+    config.schedule.power = schedule.value("power", 1.0);
   }
   if (json.contains("clipValue")) config.clip_value = json.at("clipValue").get<double>();
   if (json.contains("clipGlobalNorm"))
@@ -147,6 +148,7 @@ TEST(Optimizer, EachBadOptionIsNamed) {
   EXPECT_THAT(message([](OptimizerConfig& c) { c.clip_value = 0; }), HasSubstr("clipValue"));
   EXPECT_THAT(message([](OptimizerConfig& c) { c.schedule.name = ScheduleKind::kStep; }),
               HasSubstr("stepIterations"));
+  EXPECT_THAT(message([](OptimizerConfig& c) { c.schedule.power = 0; }), HasSubstr("power"));
 }
 
 }  // namespace
