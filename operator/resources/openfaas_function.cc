@@ -89,6 +89,8 @@ Json FunctionLabels(const FunctionGroup& member) {
   labels[kJobNamespaceLabel] = member.namespace_name;
   labels[kGroupLabel] = member.name;
   labels[kMemberLabel] = std::to_string(member.member.value_or(0));
+  // Connections go past the gateway, from pod to pod.
+  if (HasPeerChannel(member)) labels[kPeerPortLabel] = std::to_string(kPeerPort);
   // Never none, and never a second one, which would take another rank's slices. Other labels of
   // scaling are refused by the community edition.
   labels["com.openfaas.scale.min"] = "1";
@@ -109,8 +111,6 @@ Json FunctionEnvironment(const FunctionGroup& member, const ContainerTemplate& s
     variables.erase(secret.variable);
     variables[secret.variable + "_FILE"] = kSecretFolder + secret.name;
   }
-  // A gateway gives no addresses of functions: nobody would connect.
-  for (const char* const name : {kPeerPortVariable, kPeerChannelVariable}) variables.erase(name);
   variables["LAMBDADNN_BIND"] = "0.0.0.0";
   return variables;
 }

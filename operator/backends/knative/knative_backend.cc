@@ -93,7 +93,6 @@ Result<std::vector<FunctionInstance>> KnativeBackend::List(const JobIdentity& jo
   LDNN_RETURN_IF_ERROR(pods_.CheckSynced());
   isolation_.Keep(job.uid);
   return functions_.List(job, [this](const Json& pod, FunctionInstance* instance) {
-    instance->peer_address = PeerAddressOf(pod);
     if (instance->phase != FunctionPhase::kReady || routes_.Reach(pod)) return;
     instance->phase = FunctionPhase::kPending;
     instance->reason = "RouteNotReady";

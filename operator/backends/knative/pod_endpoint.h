@@ -20,7 +20,5 @@ inline constexpr const char* kServiceLabel = "serving.knative.dev/service";
 bool IsReachedByService(const Json& pod);
 // Known before the pod is ready, and kept while it is unready; no host = none yet.
 Endpoint KnativeEndpointOf(const Json& pod);
-// Where other functions of its job connect to it, "host:port"; empty = nowhere, or not yet.
-std::string PeerAddressOf(const Json& pod);
 
 }  // namespace lambdadnn

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/json/json_path.h"
+#include "operator/backends/kubernetes/pod_address.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/job_children.h"
 #include "operator/resources/openfaas_function.h"
@@ -226,6 +227,7 @@ std::vector<FunctionInstance> InstancesOf(const Json& pod, const Endpoint& endpo
   instance.uid = InstanceUid(pod, restarts);
   instance.restarts = restarts;
   instance.endpoint = endpoint;
+  instance.peer_address = PeerAddressOf(pod);
   ReadPhase(pod, &instance);
   of_pod.push_back(std::move(instance));
   return of_pod;

@@ -16,13 +16,18 @@ struct Reach {
   int told = 0;     // functions that have told
   int lacking = 0;  // of these, those that do not reach all
   int64_t peers = 0;
+  int hidden = 0;  // functions that nobody was told how to connect to
 };
 
 Reach ReachOf(const Observations& observed) {
   Reach reach;
   for (const auto& [invocation, slice] : observed.slices) {
-    if (!slice.last.has_value() || !slice.last->unreached_peers.has_value()) continue;
     if (!MayRun(slice, observed)) continue;
+    const auto bound = observed.instances.find(slice.instance_uid);
+    if (bound != observed.instances.end() && bound->second.instance.peer_address.empty()) {
+      ++reach.hidden;
+    }
+    if (!slice.last.has_value() || !slice.last->unreached_peers.has_value()) continue;
     ++reach.told;
     if (*slice.last->unreached_peers > 0) ++reach.lacking;
     reach.peers += *slice.last->unreached_peers;
@@ -41,7 +46,13 @@ std::optional<Condition> PeersConditionOf(const JobSnapshot& snapshot, const Job
   const JobSpec& spec = snapshot.job.spec;
   if (!status.plan.has_value() || status.phase != "Running") return std::nullopt;
   if (!ConnectsFunctions(spec)) return Off(WhyUnconnected(spec));
+  // Those of workers that serve do not connect.
+  if (status.plan->aggregation.placement == Placement::kWorkers) return std::nullopt;
   const Reach reach = ReachOf(*snapshot.observations);
+  if (reach.hidden > 0) {
+    return Off("functions whose address is not known: " + std::to_string(reach.hidden) +
+               " (the operator may not read their pods, or they were made by an earlier one)");
+  }
   if (reach.lacking > 0) {
     return MakeCondition(kConditionPeersConnected, false, Reason::kPeersUnreachable,
                          std::to_string(reach.lacking) + " of " + std::to_string(reach.told) +

@@ -43,23 +43,11 @@ TEST(KnativeEndpoint, WithACertificateIsThePodsOwnAddressPastItsQueueProxy) {
   }
 }
 
-TEST(PeerAddress, IsThePodsOwnAtThePortOfItsLabel) {
-  const Json labels = {{kPeerPortLabel, "8444"}};
-  EXPECT_EQ(PeerAddressOf(PodWith(labels, {{"podIP", "10.0.0.7"}})), "10.0.0.7:8444");
-  EXPECT_EQ(PeerAddressOf(PodWith(labels, {{"podIP", "fd00::7"}})), "[fd00::7]:8444");
-  EXPECT_EQ(PeerAddressOf(PodWith(labels, Json::object())), "");
-  EXPECT_EQ(PeerAddressOf(PodWith(Json::object(), {{"podIP", "10.0.0.7"}})), "");
-  for (const char* port : {"x", "-1", "0", "65536", "99999999999999999999"}) {
-    EXPECT_EQ(PeerAddressOf(PodWith({{kPeerPortLabel, port}}, {{"podIP", "10.0.0.7"}})), "")
-        << port;
-  }
-}
-
 TEST(KnativeEndpoint, APodThatMakesNoSenseHasOneOrNone) {
   const Json pod = PodWith({{kServiceLabel, "s"}}, {{"podIP", "10.0.0.7"}});
   for (const char* part : {"/status", "/metadata/labels"}) {
     ForEachHostileField(pod, Json::json_pointer(part), [](const Json& changed) {
-      (void)(KnativeEndpointOf(changed).Text() + PeerAddressOf(changed));
+      (void)KnativeEndpointOf(changed);
     });
   }
 }

@@ -30,12 +30,17 @@ FunctionGroup Member(const std::string& job = "digits", const std::string& group
 
 OpenFaasOptions Images() { return {.worker_image = "worker:1", .server_image = "server:1"}; }
 
-TEST(OpenFaasFunction, HasNoPortForOthersWhichDoNotKnowItsAddress) {
+TEST(OpenFaasFunction, TellsByALabelWhereOthersConnect) {
   FunctionGroup member = Member();
+  EXPECT_FALSE(OpenFaasFunction(member, "digits-worker-3", Images())
+                   .value()["labels"]
+                   .contains(kPeerPortLabel));
   member.environment[kPeerPortVariable] = "8444";
   member.environment[kPeerChannelVariable] = "TLS";
-  const std::string deployed = OpenFaasFunction(member, "digits-worker-3", Images()).value().dump();
-  EXPECT_THAT(deployed, ::testing::Not(HasSubstr("LAMBDADNN_PEER")));
+  const Json deployed = OpenFaasFunction(member, "digits-worker-3", Images()).value();
+  EXPECT_EQ(deployed["labels"][kPeerPortLabel], "8444");
+  EXPECT_EQ(deployed["envVars"][kPeerPortVariable], "8444");
+  EXPECT_EQ(deployed["envVars"][kPeerChannelVariable], "TLS");
 }
 
 TEST(OpenFaasFunctionName, IsTheJobsAndTheRanks) {

@@ -20,7 +20,9 @@ class PeersConditionTest : public testing::Test {
     status_.plan.emplace();
   }
   void Tell(const std::string& worker, std::optional<int64_t> unreached) {
-    snapshot_.observed.instances[worker].instance.uid = worker;
+    FunctionInstance& instance = snapshot_.observed.instances[worker].instance;
+    instance.uid = worker;
+    instance.peer_address = "10.0.0.7:8444";
     SliceFact& slice = snapshot_.observed.slices[worker];
     slice.instance_uid = worker;
     slice.last.emplace().unreached_peers = unreached;
@@ -64,6 +66,18 @@ TEST_F(PeersConditionTest, SlicesThatCannotRunAnyMoreDoNotCount) {
   Tell("a", 1);
   snapshot_.observed.instances["a"].gone.emplace();
   EXPECT_FALSE(Now().has_value());
+}
+
+TEST_F(PeersConditionTest, FunctionsWhoseAddressIsNotKnownAreTold) {
+  Tell("a", std::nullopt);
+  Tell("b", std::nullopt);
+  snapshot_.observed.instances["b"].instance.peer_address.clear();
+  const Condition condition = Now().value();
+  EXPECT_EQ(condition.status, "False");
+  EXPECT_EQ(condition.reason, "PeerChannelOff");
+  EXPECT_THAT(condition.message, HasSubstr("functions whose address is not known: 1 (the operator may not read"));
+  status_.plan->aggregation.placement = Placement::kWorkers;
+  EXPECT_FALSE(Now().has_value()) << "they do not connect";
 }
 
 TEST_F(PeersConditionTest, TheSpecMayRuleItOut) {
