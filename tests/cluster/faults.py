@@ -32,10 +32,12 @@ class Faults:
             self._port(node, "up")
 
     @contextlib.contextmanager
-    def cut_clients(self, *ranges):
-        """Those among the clients (the operator is one) do not reach these addresses; the object
-        store, which lives among them, answers others. Yields how many packets were lost so far."""
-        rules = [("OUTPUT", "-d", each, "-p", "tcp", "!", "--sport", "9000", "-j", "DROP")
+    def cut_clients(self, *ranges, port=None):
+        """Those among the clients (the operator is one) do not reach these addresses, or this port of
+        theirs; the object store, which lives among them, answers others. Yields how many packets were
+        lost so far."""
+        to_port = ("--dport", str(port)) if port else ()
+        rules = [("OUTPUT", "-d", each, "-p", "tcp", "!", "--sport", "9000", *to_port, "-j", "DROP")
                  for each in ranges]
         for rule in rules:
             self._iptables("-I", *rule)

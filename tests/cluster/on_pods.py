@@ -213,6 +213,18 @@ class OnPods(BesideOperator):
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
         return json.loads(done.stdout)
 
+    def rung(self, report):
+        """Every reader was told of nearly every object over connections between pods, and hardly ever
+        asked in vain: what they ask for before they are connected counts, too."""
+        peers, requests = report["peers"], report["requests"]
+        read = requests["predictedPerIteration"]["gets"] * requests["iterations"]
+        misses = report["store"]["misses"]
+        print(f"doorbells: {peers}, of {read} reads; {misses} questions in vain, {misses / read:.3f} an object",
+              flush=True)
+        self.assertGreaterEqual(peers["peersConnected"], 2 * 10, "ten connections, counted on both sides")
+        self.assertGreater(peers["doorbellsReceived"], 0.9 * read)
+        self.assertLess(misses, 0.5 * read)
+
     def store_folder(self, uid):
         """Where the store has what belongs to the job. MinIO keeps an object as a folder with a file
         xl.meta in it."""

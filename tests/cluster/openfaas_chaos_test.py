@@ -1,95 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running jobs behind a gateway of OpenFaaS while what they stand on fails: functions, pods, the
-gateway, the provider, a node, the object store, the operator. Every job ends with the bits of an
-undisturbed run, and leaves nothing. Rows are as those of chaos_test.py, which tells what they print.
+"""Running jobs behind a gateway of OpenFaaS while what they stand on fails: the rows of chaos_case.py,
+which tells what they print, and those of functions, the gateway and the provider.
 """
 import contextlib
-import signal
 import time
 
+import chaos_case
 import openfaas
-from chaos_test import FAR_NODE, LONG, MIDDLE, SHORT, WORKERS, Disturbed
+from chaos_case import API_SERVER, LONG, MIDDLE
 from on_openfaas import DEPLOYMENTS, OnOpenFaas
 
 # What docs/benchmarks.md says that a row took, in seconds.
 RECOVERY = {
-    "worker_killed": 5.7, "root_server_killed": 13.0, "function_deleted_behind_the_operators_back": 5.3,
-    "deployment_deleted_behind_the_gateways_back": 5.9, "one_pod_deleted": 4.3, "gateway_restarted": 5.0,
-    "provider_restarted": 1.0, "provider_away": 1.1, "gateway_times_out_in_every_slice": None,
-    "node_cut_off_for_a_moment": 14.4, "store_stopped": 5.1, "operator_killed": 12.7,
+    "worker_killed": 6.3, "root_server_killed": 6.6, "leaf_server_killed": 6.7,
+    "function_deleted_behind_the_operators_back": 5.8, "all_workers_deleted_behind_the_operators_back": 9.0,
+    "all_servers_deleted_behind_the_operators_back": 4.8, "deployment_deleted_behind_the_gateways_back": 5.9,
+    "one_pod_deleted": 4.0, "all_workers_deleted": 6.1, "all_servers_deleted": 3.8,
+    "gateway_restarted": 3.9, "provider_restarted": 2.1, "provider_away": 1.6,
+    "gateway_times_out_in_every_slice": None, "operator_cut_off_from_the_gateway_for_a_moment": 1.1,
+    "operator_cut_off_from_the_gateway_until_functions_are_given_up": 47.8,
+    "node_cut_off_for_a_moment": 1.7, "node_cut_off_until_it_is_given_up": 53.5, "store_stopped": 6.7,
+    "api_server_restarted": 2.1, "operator_killed": 5.9, "leader_killed": 17.9, "leader_frozen_and_thawed": 17.2,
+    "operators_node_cut_off": 8.5,
 }
 
 
-class OpenFaasChaos(OnOpenFaas, Disturbed):
+class OpenFaasChaos(OnOpenFaas, chaos_case.CommonRows):
     RECOVERY = RECOVERY
 
-    def restarts(self, pod):
-        return pod["status"]["containerStatuses"][0]["restartCount"]
-
-    def killed(self, index, falls_back):
-        name, mark = self.begin(SHORT)
-        uid = mark.functions[index].rsplit(".", 1)[0]
-        self.wait("a process to kill", lambda: self.faults.kill_function(uid), 60)
-        self.recovers(name, mark, falls_back)
-        pod = next(pod for pod in self.pods(name) if pod["metadata"]["uid"] == uid)
-        self.assertEqual(1, self.restarts(pod))
-        self.ends_well(name, SHORT)
-
-    def test_worker_killed(self):
-        self.killed(0, falls_back=False)
-
-    def test_root_server_killed(self):
-        self.killed(WORKERS, falls_back=True)
-
-    def worker_of(self, name):
-        """The name of a function and the uid of its pod."""
-        pod = self.live_pods(name, "workers")[0]
-        return pod["metadata"]["labels"]["faas_function"], pod["metadata"]["uid"]
-
-    def moves_on(self, name, mark, doomed):
-        now = self.wait(f"{name} goes on without the pod", lambda: (
-            now := self.mark(name)).functions and now.iteration > mark.iteration and doomed not in {
-                uid.rsplit(".", 1)[0] for uid in now.functions} and now)
-        seconds = mark.seconds()
-        self.say(f"{seconds:.1f} s until it trained without it, at iteration {now.iteration} after {mark.iteration}, "
-                 f"{now.incarnation - mark.incarnation} fall-backs")
-        self.recovered_in(seconds)
+    def deleted_at_the_gateway(self, group, count=None):
+        """By another user of it."""
+        name, mark = self.begin(MIDDLE)
+        doomed = self.live_pods(name, group)[:count]
+        functions = [pod["metadata"]["labels"]["faas_function"] for pod in doomed]
+        for function in functions:
+            status, text = self.gateway("DELETE", "/system/functions", {"functionName": function})
+            self.assertEqual(202, status, text)
+        self.moves_away(name, mark, {pod["metadata"]["uid"] for pod in doomed})
+        self.assertLessEqual(set(functions), set(self.functions()))
+        self.ends_well(name, MIDDLE)
 
     def test_function_deleted_behind_the_operators_back(self):
-        name, mark = self.begin(MIDDLE)
-        function, doomed = self.worker_of(name)
-        status, text = self.gateway("DELETE", "/system/functions", {"functionName": function})
-        self.assertEqual(202, status, text)
-        self.moves_on(name, mark, doomed)
-        self.assertIn(function, self.functions())
-        self.ends_well(name, MIDDLE)
+        self.deleted_at_the_gateway("workers", 1)
+
+    def test_all_workers_deleted_behind_the_operators_back(self):
+        self.deleted_at_the_gateway("workers")
+
+    def test_all_servers_deleted_behind_the_operators_back(self):
+        self.deleted_at_the_gateway("servers")
 
     def test_deployment_deleted_behind_the_gateways_back(self):
         """Its Service stays."""
         name, mark = self.begin(MIDDLE)
-        function, doomed = self.worker_of(name)
-        self.request("DELETE", f"{DEPLOYMENTS}/{function}", None)
-        self.moves_on(name, mark, doomed)
-        self.ends_well(name, MIDDLE)
-
-    def test_one_pod_deleted(self):
-        name, mark = self.begin(MIDDLE)
-        _, doomed = self.worker_of(name)
-        pod = self.live_pods(name, "workers")[0]
-        self.request("DELETE", f"{self.PODS}/{pod['metadata']['name']}", None)
-        self.moves_on(name, mark, doomed)
+        pod = self.live_pods(name, "workers")[0]["metadata"]
+        self.request("DELETE", f"{DEPLOYMENTS}/{pod['labels']['faas_function']}", None)
+        self.moves_away(name, mark, {pod["uid"]})
         self.ends_well(name, MIDDLE)
 
     # --- The gateway and the provider.
 
+    def undisturbed(self, name, mark):
+        """Goes on, on the same pods, to the end."""
+        self.goes_on(name, mark, self.mark(name))
+        self.assertEqual(mark.pods(), self.uids(name))
+        self.ends_well(name, LONG)
+
     def restarted(self, part):
         name, mark = self.begin(LONG)
-        before = self.uids(name)
         openfaas.restart(self.kube, part)
         openfaas.wait_ready(self.kube)
-        self.goes_on(name, mark, self.mark(name))
-        self.assertEqual(before, self.uids(name))
-        self.ends_well(name, LONG)
+        self.undisturbed(name, mark)
 
     def test_gateway_restarted(self):
         self.restarted("gateway")
@@ -108,12 +88,9 @@ class OpenFaasChaos(OnOpenFaas, Disturbed):
     def test_provider_away(self):
         """The operator hears of no slice meanwhile, and functions train on."""
         name, mark = self.begin(LONG)
-        before = self.uids(name)
         with self.without("faas-netes"):
             time.sleep(15)
-        self.goes_on(name, mark, self.mark(name))
-        self.assertEqual(before, self.uids(name))
-        self.ends_well(name, LONG)
+        self.undisturbed(name, mark)
 
     def test_gateway_times_out_in_every_slice(self):
         """After 2 s, again and again: a slice takes longer, and no request does."""
@@ -127,29 +104,11 @@ class OpenFaasChaos(OnOpenFaas, Disturbed):
         self.assertLess(slices, 5, "slices were cut by the gateway")
         self.say(f"{slices:.1f} slices a function, each longer than the gateway's time-out")
 
-    # --- What else they stand on.
+    def test_operator_cut_off_from_the_gateway_for_a_moment(self):
+        """It reaches the API server, which shows it that all pods are there."""
+        self.undisturbed(*self.cut_from_operator(15, API_SERVER, port=openfaas.NODE_PORT))
 
-    def test_node_cut_off_for_a_moment(self):
-        name, mark = self.begin(MIDDLE)
-        before = self.uids(name)
-        with self.faults.cut_node(FAR_NODE):
-            time.sleep(20)
-        self.goes_on(name, mark, self.mark(name))
-        self.assertEqual(before, self.uids(name))
-        self.ends_well(name, MIDDLE)
-
-    def test_store_stopped(self):
-        name, mark = self.begin(MIDDLE)
-        with self.faults.without_store():
-            time.sleep(15)
-        self.goes_on(name, mark, self.mark(name))
-        self.ends_well(name, MIDDLE)
-
-    def test_operator_killed(self):
-        name, mark = self.begin(SHORT)
-        before = self.uids(name)
-        self.stop(self.operator, signal.SIGKILL)
-        type(self).operator = self.start_operator()
-        self.goes_on(name, mark)
-        self.assertEqual(before, self.uids(name))
-        self.ends_well(name, SHORT)
+    def test_operator_cut_off_from_the_gateway_until_functions_are_given_up(self):
+        name, mark = self.cut_from_operator(45, API_SERVER, port=openfaas.NODE_PORT)
+        self.recovers(name, mark)
+        self.ends_well(name, LONG)

@@ -35,6 +35,8 @@ class Trained(OnOpenFaas):
             self.bounded(pod, *SIZES[pod["metadata"]["labels"]["lambdadnn.io/group"]])
         job = self.complete("plain")
         self.assertEqual(self.digest_on_one_machine(4), job["status"]["model"]["digest"])
+        self.assertEqual("", condition(job, "PeersConnected"), "there is nothing to say")
+        self.rung(self.report("plain"))
         self.nothing_left("plain")
 
     def bounded(self, pod, memory_mib, cores):

@@ -75,18 +75,6 @@ class Training(OnPods):
         self.rung(report)
         self.nothing_left("plain")
 
-    def rung(self, report):
-        """Every reader was told of nearly every object over connections between pods, and hardly ever
-        asked in vain: what they ask for before they are connected counts, too."""
-        peers, requests = report["peers"], report["requests"]
-        read = requests["predictedPerIteration"]["gets"] * requests["iterations"]
-        misses = report["store"]["misses"]
-        print(f"doorbells: {peers}, of {read} reads; {misses} questions in vain, {misses / read:.3f} an object",
-              flush=True)
-        self.assertGreaterEqual(peers["peersConnected"], 2 * 10, "ten connections, counted on both sides")
-        self.assertGreater(peers["doorbellsReceived"], 0.9 * read)
-        self.assertLess(misses, 0.5 * read)
-
     def bounded(self, pod, memory_mib, cores):
         """What Kubernetes was told, and what the kernel holds the function's process to."""
         container = next(each for each in pod["spec"]["containers"] if each["name"] == "function")
