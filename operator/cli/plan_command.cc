@@ -210,7 +210,7 @@ Status AskCluster(PlanOptions* options, CommandContext& context) {
     const std::optional<BackendKind> backend = job.spec.backend;
     if (backend && !CapabilitiesOf(*backend).cluster_limits) return ClusterLimits{};
     return ReadFunctionLimits(*cluster->kube, context.runtime, cluster->namespace_name,
-                              ReadFunctionNamespace(*cluster->kube), job.spec.pod_template);
+                              ReadOpenFaasPlace(*cluster->kube), job.spec.pod_template);
   };
   return OkStatus();
 }

@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "common/json/json_path.h"
 #include "operator/cluster_view/knative_config.h"
+#include "operator/cluster_view/openfaas_timeouts.h"
 
 namespace lambdadnn {
 namespace {
@@ -97,6 +98,10 @@ class Narrowing {
   }
 
   void NarrowTimeout() {
+    if (IsTooShort(limits_.request_timeout_seconds) && out_.obstacle.empty()) {
+      Refuse(TooShortText(limits_.request_timeout_seconds, limits_.request_timeout_source));
+      out_.remedy = kTimeoutRemedy;
+    }
     const double most = limits_.max_timeout_seconds;
     if (most <= 0 || most >= platform_.function_timeout_seconds) return;
     platform_.function_timeout_seconds = most;

@@ -23,6 +23,10 @@ struct ClusterLimits {
   // Of all functions of the function platform, and what says so; 0 = none is known.
   int max_functions = 0;
   std::string max_functions_source = "";
+  // The shortest time-out of what a request passes on its way to a function, and which that is; 0 =
+  // none is known.
+  double request_timeout_seconds = 0;
+  std::string request_timeout_source = "";
   // Of one function, by the LimitRanges of the namespace; 0 = none.
   double min_memory_mib = 0;
   double max_memory_mib = 0;
@@ -55,6 +59,8 @@ struct NarrowedPlatform {
   std::vector<std::string> narrowed;
   // Not even the smallest function fits now: why; empty = it does.
   std::string obstacle;
+  // What ends it, where that is no room.
+  std::string remedy = "";
 };
 NarrowedPlatform WithinLimits(const Platform& configured, const ClusterLimits& limits);
 

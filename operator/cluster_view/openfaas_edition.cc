@@ -15,6 +15,8 @@ constexpr const char* kCommunity = "faas-netes-ce";
 constexpr long long kLastUncountedMinor = 16;
 constexpr int kCommunityFunctions = 15;
 constexpr size_t kMaxAnswerBytes = 64 * 1024;
+// Those of the commercial editions are in another organisation's registry.
+constexpr std::string_view kCommunityImage = "openfaas/faas-netes:";
 
 bool CountsFunctions(const OpenFaasEdition& edition) {
   if (edition.provider != kCommunity) return false;
@@ -30,6 +32,21 @@ bool CountsFunctions(const OpenFaasEdition& edition) {
 std::string OpenFaasEdition::Text() const {
   const std::string name = provider == kCommunity ? "OpenFaaS Community Edition" : "OpenFaaS";
   return name + " (" + provider + (release.empty() ? "" : " " + release) + ")";
+}
+
+std::optional<OpenFaasEdition> EditionOf(const Json& deployment) {
+  const Json* containers = FindPath(deployment, {"spec", "template", "spec", "containers"});
+  if (containers == nullptr || !containers->is_array()) return std::nullopt;
+  for (const Json& container : *containers) {
+    const std::string image = TextAt(container, {"image"});
+    const size_t begin = image.find(kCommunityImage);
+    if (begin == std::string::npos || (begin > 0 && image[begin - 1] != '/')) continue;
+    OpenFaasEdition edition{.provider = kCommunity,
+                            .release = image.substr(begin + kCommunityImage.size())};
+    if (CountsFunctions(edition)) edition.max_functions = kCommunityFunctions;
+    return edition;
+  }
+  return std::nullopt;
 }
 
 Result<OpenFaasEdition> ReadOpenFaasInfo(const std::string& answer) {

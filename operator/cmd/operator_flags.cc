@@ -73,6 +73,12 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
            "Backend OpenFaaS: the URL of its gateway, such as http://gateway.openfaas:8080");
   AddValue(app, "--openfaas-namespace", options.openfaas_namespace,
            "Backend OpenFaaS: the namespace of its functions");
+  AddValue(app, "--openfaas-gateway-namespace", options.openfaas_gateway_namespace,
+           "Backend OpenFaaS: the namespace of its gateway and provider, whose Deployments tell "
+           "their time-outs");
+  AddValue(app, "--openfaas-timeout-seconds", options.openfaas_timeout_seconds,
+           "Backend OpenFaaS: the shortest time-out of gateway and provider; 0 = as their "
+           "Deployments say");
   AddValue(
       app, "--openfaas-auth-dir", options.openfaas_auth_dir,
       "Backend OpenFaaS: folder with the files basic-auth-user and basic-auth-password, such as "

@@ -23,6 +23,11 @@ const ResourceType& NodeType() {
   return kType;
 }
 
+const ResourceType& DeploymentType() {
+  static const ResourceType kType{"apps", "v1", "deployments", "Deployment"};
+  return kType;
+}
+
 Result<std::string> KubeClient::PodLog(const ObjectName& pod, const std::string&, ContainerRun,
                                        int) {
   return UnimplementedError("this API server has no pods, and no log of " + pod.name);

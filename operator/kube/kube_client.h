@@ -30,6 +30,8 @@ const ResourceType& EventType();
 const ResourceType& SecretType();
 const ResourceType& PodType();
 const ResourceType& NodeType();
+// apps/v1 deployments.
+const ResourceType& DeploymentType();
 
 struct ObjectName {
   std::string namespace_name;

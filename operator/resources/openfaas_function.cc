@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/resources/openfaas_function.h"
 
+#include <algorithm>
 #include <array>
+#include <optional>
 
 #include "common/base/bytes.h"
+#include "common/base/go_duration.h"
+#include "operator/cluster_view/openfaas_timeouts.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/job_children.h"
 
@@ -76,6 +80,30 @@ bool OnlyValues(const Json& env) {
   return true;
 }
 
+// Of what watchdogs heed; each may be in the job's own environment.
+constexpr std::array kWatchdogTimeouts = {"read_timeout", "write_timeout", "exec_timeout"};
+
+Status CheckWatchdogTimeouts(const Json& env) {
+  for (const Json& each : env) {
+    const std::string name = each.value("name", "");
+    if (std::find(kWatchdogTimeouts.begin(), kWatchdogTimeouts.end(), name) ==
+        kWatchdogTimeouts.end()) {
+      continue;
+    }
+    const std::string value = each.value("value", "");
+    const std::optional<double> seconds = ParseGoDuration(value);
+    const std::string field = "spec.podTemplate.spec.containers[].env: " + name;
+    if (!seconds.has_value()) {
+      return FailedPreconditionError(field + " is '" + value + "'; write a duration, such as 20s");
+    }
+    if (IsTooShort(*seconds)) {
+      return FailedPreconditionError(TooShortText(*seconds, field) + "; " + kTimeoutRemedy +
+                                     ", or leave it away");
+    }
+  }
+  return OkStatus();
+}
+
 Json Amounts(const FunctionGroup& group) {
   Json amounts = {{"memory", std::to_string(group.memory_mib) + "Mi"}};
   if (group.milli_cpu > 0) amounts["cpu"] = std::to_string(group.milli_cpu) + "m";
@@ -99,10 +127,8 @@ Json FunctionLabels(const FunctionGroup& member) {
 }
 
 Json FunctionEnvironment(const FunctionGroup& member, const ContainerTemplate& settings) {
-  Json variables = {{"read_timeout", kWatchdogSeconds},
-                    {"write_timeout", kWatchdogSeconds},
-                    {"exec_timeout", kWatchdogSeconds},
-                    {"healthcheck_interval", kWatchdogDrainSeconds}};
+  Json variables = {{"healthcheck_interval", kWatchdogDrainSeconds}};
+  for (const char* const name : kWatchdogTimeouts) variables[name] = kWatchdogSeconds;
   for (const Json& each : settings.env) {
     variables[each.value("name", "")] = each.value("value", "");
   }
@@ -169,7 +195,7 @@ Status CheckOpenFaasPods(const FunctionGroup& group) {
   if (!OnlyValues(settings.env)) {
     return HasNone("containers[].env[].valueFrom", "give the variable a value");
   }
-  return OkStatus();
+  return CheckWatchdogTimeouts(settings.env);
 }
 
 Result<Json> OpenFaasFunction(const FunctionGroup& member, const std::string& name,

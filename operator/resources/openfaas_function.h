@@ -46,8 +46,8 @@ std::vector<OpenFaasSecret> OpenFaasSecrets(const FunctionGroup& group);
 std::vector<std::string> OpenFaasSecretNames(const std::string& job_uid, const std::string& group);
 std::string OpenFaasSecretPrefix(const std::string& job_uid);
 
-// Whether a function of OpenFaaS can be what the job says of its pods. kFailedPrecondition names
-// the field and what to do.
+// Whether a function of OpenFaaS can be what the job says of its pods, and a watchdog in its image
+// lets requests be long enough. kFailedPrecondition names the field and what to do.
 Status CheckOpenFaasPods(const FunctionGroup& group);
 
 // The body of POST /system/functions. kFailedPrecondition: see above, or neither the job nor the

@@ -153,6 +153,9 @@ std::string LossWithout(const AccessRule& rule) {
       {"configmaps",
        "the platform file alone says how long a request may take and how many "
        "functions there may be"},
+      {"deployments",
+       "time-outs of OpenFaaS' gateway and provider are not known unless "
+       "--openfaas-timeout-seconds (openfaas.timeoutSeconds) tells them"},
       {"resourcequotas", "plans may exceed the namespace's quota, and their functions then wait"},
       {"limitranges",
        "functions may be larger or smaller than the namespace allows, and are then "
@@ -202,6 +205,7 @@ std::vector<CheckFinding> CheckCluster(KubeClient& kube, const AccessCheckOption
   if (!options.openfaas_namespace.empty()) {
     CheckRules(kube, "openfaas", options.openfaas_namespace, &findings);
     CheckOptionalRules(kube, "limits", options.openfaas_namespace, &findings);
+    CheckOptionalRules(kube, "gateway", options.openfaas_gateway_namespace, &findings);
   }
   if (options.knative || !options.openfaas_namespace.empty()) {
     CheckOptionalRules(kube, "optional", "", &findings);

@@ -22,6 +22,7 @@ struct AccessCheckOptions {
   bool knative = false;
   // Functions are pods of OpenFaaS in this namespace; empty = they are not.
   std::string openfaas_namespace = "";
+  std::string openfaas_gateway_namespace = "";  // of OpenFaaS itself
 };
 
 struct CheckFinding {

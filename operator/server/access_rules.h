@@ -11,7 +11,8 @@ namespace lambdadnn {
 
 // One permission: a verb on a resource of a group.
 struct AccessRule {
-  std::string set;  // "jobs", "lease", "knative", "openfaas", "isolation", "limits", "optional"
+  std::string
+      set;  // "jobs", "lease", "knative", "openfaas", "gateway", "isolation", "limits", "optional"
   std::string group;
   std::string resource;
   std::string subresource;

@@ -40,7 +40,7 @@ Result<OpenedBackend> OpenKnative(const BackendEnvironment& environment) {
   return opened;
 }
 
-std::vector<CheckFinding> CheckKnative(Runtime&, const OperatorOptions& options) {
+std::vector<CheckFinding> CheckKnative(KubeClient&, Runtime&, const OperatorOptions& options) {
   std::vector<CheckFinding> findings;
   if (options.network_policies_file.empty()) {  // else it has a check of its own
     findings.push_back({Level::kWarning, "network policies",
@@ -67,7 +67,8 @@ Result<OpenedBackend> OpenLocal(const BackendEnvironment& environment) {
   return opened;
 }
 
-std::vector<CheckFinding> CheckLocal(Runtime& runtime, const OperatorOptions& options) {
+std::vector<CheckFinding> CheckLocal(KubeClient&, Runtime& runtime,
+                                     const OperatorOptions& options) {
   const std::string& socket = options.host_socket;
   const auto backend = LocalBackend::Connect(runtime, socket);
   if (!backend.ok()) return {{Level::kMissing, "function host", backend.status().message()}};
@@ -89,6 +90,13 @@ Result<OpenFaasGateway::Options> GatewayOptionsOf(const OperatorOptions& options
                                   .function_namespace = options.openfaas_namespace};
 }
 
+OpenFaasPlace PlaceOf(const OperatorOptions& options) {
+  return {.function_namespace = options.openfaas_namespace,
+          .gateway_namespace = options.openfaas_gateway_namespace,
+          .max_functions = options.openfaas_max_functions,
+          .timeout_seconds = options.openfaas_timeout_seconds};
+}
+
 Result<OpenedBackend> OpenOpenFaas(const BackendEnvironment& environment) {
   const OperatorOptions& options = environment.options;
   OpenFaasBackend::Options with;
@@ -97,7 +105,7 @@ Result<OpenedBackend> OpenOpenFaas(const BackendEnvironment& environment) {
                     .server_image = options.server_image,
                     .function_namespace = options.openfaas_namespace,
                     .pull_secrets = options.image_pull_secrets};
-  with.max_functions = options.openfaas_max_functions;
+  with.place = PlaceOf(options);
   LDNN_ASSIGN_OR_RETURN(std::unique_ptr<HttpTransport> transport, NewHttpTransport({}));
   auto backend = std::make_unique<OpenFaasBackend>(environment.kube, environment.server_runtime,
                                                    std::move(transport), std::move(with));
@@ -107,14 +115,20 @@ Result<OpenedBackend> OpenOpenFaas(const BackendEnvironment& environment) {
   return opened;
 }
 
-std::vector<CheckFinding> CheckOpenFaas(Runtime&, const OperatorOptions& options) {
+std::vector<CheckFinding> CheckOpenFaas(KubeClient& kube, Runtime&,
+                                        const OperatorOptions& options) {
   const std::string& subject = BackendName(BackendKind::kOpenFaas);
   const Result<OpenFaasGateway::Options> with = GatewayOptionsOf(options);
   if (!with.ok()) return {{Level::kMissing, subject, with.status().message()}};
   const Result<std::unique_ptr<HttpTransport>> transport = NewHttpTransport({});
   if (!transport.ok()) return {{Level::kMissing, subject, transport.status().message()}};
   OpenFaasGateway gateway(**transport, *with);
-  return CheckGateway(gateway, options.openfaas_max_functions);
+  std::vector<CheckFinding> findings = CheckGateway(gateway, options.openfaas_max_functions);
+  const Result<ClusterLimits> limits = ReadOpenFaasLimits(kube, PlaceOf(options));
+  findings.push_back(limits.ok()
+                         ? CheckTimeouts(*limits)
+                         : CheckFinding{Level::kMissing, subject, limits.status().message()});
+  return findings;
 }
 
 Result<std::function<Status(const JobIdentity&)>> ReleaseOpenFaas(Runtime& runtime,
@@ -211,6 +225,9 @@ Status CheckBackendFlags(const OperatorOptions& options) {
     }
     if (options.openfaas_max_functions < 0) {
       return InvalidArgumentError("--openfaas-max-functions: must be 0 or more");
+    }
+    if (!(options.openfaas_timeout_seconds >= 0)) {
+      return InvalidArgumentError("--openfaas-timeout-seconds: must be 0 or more");
     }
   } else if (!options.openfaas_gateway.empty()) {
     return InvalidArgumentError("--openfaas-gateway: is for the backend " +

@@ -51,7 +51,8 @@ struct BackendFactory {
   bool knative_objects = false;
   Result<OpenedBackend> (*open)(const BackendEnvironment& environment) = nullptr;
   // Additional checks of --check.
-  std::vector<CheckFinding> (*check)(Runtime& runtime, const OperatorOptions& options) = nullptr;
+  std::vector<CheckFinding> (*check)(KubeClient& kube, Runtime& runtime,
+                                     const OperatorOptions& options) = nullptr;
   // What deletes the functions of a job that its operator has left, without it; null = the API
   // server has them. `runtime` outlives the result.
   Result<std::function<Status(const JobIdentity& job)>> (*release)(

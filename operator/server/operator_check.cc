@@ -62,10 +62,13 @@ Result<std::vector<CheckFinding>> CheckEnvironment(Runtime& runtime,
   const BackendFactory* backend = FindBackendFactory(options.backend);
   LDNN_CHECK(backend != nullptr, "the options are valid");
   AccessCheckOptions access{.namespaces = options.namespaces, .knative = backend->knative_objects};
-  if (backend->needs_gateway) access.openfaas_namespace = options.openfaas_namespace;
+  if (backend->needs_gateway) {
+    access.openfaas_namespace = options.openfaas_namespace;
+    access.openfaas_gateway_namespace = options.openfaas_gateway_namespace;
+  }
   if (options.leader_elect) access.lease_namespace = LeaseNamespace(options, connection);
   std::vector<CheckFinding> findings = CheckCluster(kube, access);
-  for (CheckFinding& finding : backend->check(runtime, options)) {
+  for (CheckFinding& finding : backend->check(kube, runtime, options)) {
     findings.push_back(std::move(finding));
   }
   if (!options.network_policies_file.empty()) {

@@ -39,13 +39,16 @@ struct OperatorOptions {
   std::vector<std::string> image_pull_secrets = {};
   // Backend Knative: functions of new jobs are reached over TLS, and show their job's certificate.
   bool function_tls = true;
-  // Backend OpenFaaS: its gateway (http://HOST:PORT), the namespace of all functions, a folder with
-  // the files of the gateway's credentials (empty = it wants none), and how many functions it
-  // allows in all (0 = as its edition says).
+  // Backend OpenFaaS: its gateway (http://HOST:PORT), the namespaces of all functions and of
+  // OpenFaaS itself, a folder with the files of the gateway's credentials (empty = it wants none),
+  // how many functions it allows in all (0 = as its edition says), and the shortest time-out of
+  // gateway and provider (0 = as their Deployments say).
   std::string openfaas_gateway = "";
   std::string openfaas_namespace = "openfaas-fn";
+  std::string openfaas_gateway_namespace = "openfaas";
   std::string openfaas_auth_dir = "";
   int openfaas_max_functions = 0;
+  double openfaas_timeout_seconds = 0;
   // Prices, sizes and limits of functions; empty = this machine's, for the backend Local alone.
   std::string platform_file = "";
   // The operator's own store and what jobs may read with its rights

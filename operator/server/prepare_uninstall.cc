@@ -22,11 +22,6 @@ constexpr double kPollSeconds = 0.5;
 // Somebody else writes the object between reading and writing it.
 constexpr int kMaxConflicts = 20;
 
-const ResourceType& DeploymentType() {
-  static const ResourceType type{"apps", "v1", "deployments", "Deployment"};
-  return type;
-}
-
 bool IsGone(const Status& status) { return status.code() == StatusCode::kNotFound; }
 
 // Every object of a kind in these namespaces (empty = all); none where the kind is not known.

@@ -7,7 +7,8 @@ import yaml
 from chart_support import CHART, NAME, NAMESPACE, objects, render
 
 GATEWAY = {"openfaas": {"gateway": "http://gateway.openfaas:8080", "authSecret": "basic-auth",
-                        "functionNamespace": "fn", "maxFunctions": 30}}
+                        "functionNamespace": "fn", "gatewayNamespace": "faas", "maxFunctions": 30,
+                        "timeoutSeconds": 12.5}}
 
 
 def pod(workload):
@@ -25,6 +26,7 @@ class OpenFaas(unittest.TestCase):
             (container,) = each["containers"]
             for word in ("--backend=OpenFaaS", "--openfaas-gateway=http://gateway.openfaas:8080",
                          "--openfaas-namespace=fn", "--openfaas-max-functions=30",
+                         "--openfaas-gateway-namespace=faas", "--openfaas-timeout-seconds=12.5",
                          "--openfaas-auth-dir=/etc/lambdadnn/openfaas"):
                 self.assertIn(word, container["args"])
             self.assertIn({"name": "openfaas", "mountPath": "/etc/lambdadnn/openfaas", "readOnly": True},
@@ -38,12 +40,17 @@ class OpenFaas(unittest.TestCase):
         self.assertEqual(made["ClusterRole", "", NAME]["rules"], sets["jobs"])
         self.assertEqual(made["Role", "fn", f"{NAME}-functions"]["rules"], sets["openfaas"] + sets["limits"])
         self.assertEqual(f"{NAME}-functions", made["RoleBinding", "fn", f"{NAME}-functions"]["roleRef"]["name"])
+        self.assertEqual(made["Role", "faas", f"{NAME}-gateway"]["rules"], sets["gateway"])
+        self.assertEqual(f"{NAME}-gateway", made["RoleBinding", "faas", f"{NAME}-gateway"]["roleRef"]["name"])
         self.assertNotIn(("Role", "openfaas-fn", f"{NAME}-functions"), objects())
 
-    def test_the_published_platform_names_the_namespace_of_functions(self):
+    def test_the_published_platform_says_where_functions_are_and_what_bounds_them(self):
         name = ("ConfigMap", NAMESPACE, "lambdadnn-platform")
-        self.assertEqual("fn", objects(GATEWAY)[name]["data"]["functionNamespace"])
-        self.assertNotIn("functionNamespace", objects()[name]["data"])
+        data = objects(GATEWAY)[name]["data"]
+        self.assertEqual({"functionNamespace": "fn", "gatewayNamespace": "faas", "gatewayFunctions": "30",
+                          "gatewayTimeoutSeconds": "12.5"},
+                         {key: value for key, value in data.items() if key != "platform.yaml"})
+        self.assertEqual({"platform.yaml"}, set(objects()[name]["data"]))
 
     def test_its_network_policy_leads_to_the_gateway(self):
         values = {"openfaas": {"gateway": "http://gateway.openfaas:9090"}}

@@ -70,8 +70,9 @@ class OpenFaasStandIn {
   std::string credentials;              // "user:password"; empty = none are wanted
   std::string info =
       R"({"provider":{"provider":"faas-netes-ce","version":{"sha":"","release":"dev"},"orchestration":"kubernetes"},"version":{"sha":"","release":"0.25.4"},"arch":"x86_64"})";
-  bool away = false;       // nobody answers
-  int most_functions = 0;  // of a later community edition
+  bool away = false;            // nobody answers
+  int most_functions = 0;       // of a later community edition
+  bool refuses_images = false;  // as it does those that nobody else can pull
   int requests = 0;
   std::vector<std::string> calls;  // "POST /system/functions", in their order
 
@@ -134,6 +135,9 @@ class OpenFaasStandIn {
         return Say(400, "unable to fetch secrets: secrets \"" + secret.get<std::string>() +
                             "\" not found\n");
       }
+    }
+    if (refuses_images) {
+      return Say(400, "the Community Edition license agreement only allows public images\n");
     }
     if (most_functions > 0 && static_cast<int>(functions.size()) >= most_functions) {
       return Say(400,

@@ -43,7 +43,7 @@ ARROWS = {
     "operator/controller": ["common", "operator/api", "operator/planner", "operator/resources",
                             "operator/backends", "operator/cluster_view", "operator/kube",
                             "operator/kinds"],
-    "operator/server": ["common", "operator/api", "operator/backends", "operator/controller",
+    "operator/server": ["common", "operator/api", "operator/backends", "operator/cluster_view", "operator/controller",
                         "operator/kinds", "operator/kube", "operator/resources",
                         "trainer_function/data"],
     "operator/cli": ["common", "operator", "trainer_function/data"],

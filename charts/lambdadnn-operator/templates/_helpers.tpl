@@ -184,11 +184,15 @@ allowedEndpoints: []
 - --backend=OpenFaaS
 - --openfaas-gateway={{ .Values.openfaas.gateway }}
 - --openfaas-namespace={{ .Values.openfaas.functionNamespace }}
+- --openfaas-gateway-namespace={{ .Values.openfaas.gatewayNamespace }}
 {{- if .Values.openfaas.authSecret }}
 - --openfaas-auth-dir=/etc/lambdadnn/openfaas
 {{- end }}
 {{- with .Values.openfaas.maxFunctions }}
 - --openfaas-max-functions={{ . }}
+{{- end }}
+{{- with .Values.openfaas.timeoutSeconds }}
+- --openfaas-timeout-seconds={{ . }}
 {{- end }}
 {{- else }}
 - --backend=Knative

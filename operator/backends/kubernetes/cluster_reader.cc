@@ -135,6 +135,8 @@ Result<ClusterLimits> ClusterReader::Limits(const std::string& namespace_name,
   }
   limits->max_timeout_seconds = platform.max_timeout_seconds;
   limits->max_scale = platform.max_scale;
+  limits->request_timeout_seconds = platform.request_timeout_seconds;
+  limits->request_timeout_source = platform.request_timeout_source;
   limits->disabled_features = platform.disabled_features;
   for (const auto* unknown : {&platform.unknown, &nodes.unknown}) {
     limits->unknown.insert(limits->unknown.end(), unknown->begin(), unknown->end());

@@ -8,6 +8,7 @@
 // watched where that is wanted. Thread-safe; no call waits for another's requests.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,7 +35,7 @@ class ClusterReader {
     // The least of its CPU where a quota wants a limit of each container's; 0 = as above.
     int sidecar_milli_cpu_limit = 0;
     // Limits of the function platform beside those of Kubernetes; null = none.
-    Result<ClusterLimits> (*read_platform)(KubeClient& kube) = nullptr;
+    std::function<Result<ClusterLimits>(KubeClient& kube)> read_platform = nullptr;
     // How long an answer is cached.
     double fresh_seconds = 30;
     // Nodes and pods are watched from the beginning on, in place of listed when they are needed.

@@ -41,6 +41,12 @@ Status ErrorOf(int status, const std::string& body, const std::string& what) {
         "; its edition allows no more functions: wait until others end, or "
         "set --openfaas-max-functions to that maximum");
   }
+  if (Says(body, "only allows public images")) {
+    return InvalidArgumentError(
+        message +
+        "; push the image to a registry that gives it without credentials, or use "
+        "another edition");
+  }
   if (status == 429) return ResourceExhaustedError(message);
   if (status == 400 || status == 413) return InvalidArgumentError(message);
   return UnavailableError(message);

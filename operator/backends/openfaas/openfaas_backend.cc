@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "operator/backends/kubernetes/pod_instances.h"
+#include "operator/cluster_view/openfaas_timeouts.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/job_children.h"
@@ -43,6 +44,13 @@ FunctionInstance InstanceOf(const DeployedFunction& function, const OpenFaasGate
   return instance;
 }
 
+ClusterReader::Options ReaderOptions(const OpenFaasBackend::Options& options) {
+  ClusterReader::Options of_place = OpenFaasReaderOptions(options.place);
+  of_place.fresh_seconds = options.limits_seconds;
+  of_place.watch = true;
+  return of_place;
+}
+
 bool IsForbidden(const Status& status) { return status.code() == StatusCode::kPermissionDenied; }
 
 }  // namespace
@@ -53,10 +61,7 @@ OpenFaasBackend::OpenFaasBackend(KubeClient& kube, Runtime& runtime,
       options_(std::move(options)),
       transport_(std::move(transport)),
       gateway_(*transport_, options_.gateway),
-      reader_(kube, runtime,
-              {.namespaces = {options_.functions.function_namespace},
-               .fresh_seconds = options_.limits_seconds,
-               .watch = true}),
+      reader_(kube, runtime, ReaderOptions(options_)),
       logs_(kube, runtime, pods_),
       pods_(kube, runtime,
             {.namespaces = {options_.functions.function_namespace},
@@ -77,7 +82,7 @@ OpenFaasBackend::OpenFaasBackend(KubeClient& kube, Runtime& runtime,
 bool OpenFaasBackend::ReadsPods() const { return !IsForbidden(pods_.Problem()); }
 
 Result<int> OpenFaasBackend::MaxFunctions() {
-  if (options_.max_functions > 0) return options_.max_functions;
+  if (options_.place.max_functions > 0) return options_.place.max_functions;
   {
     const std::lock_guard lock(mutex_);
     if (edition_.has_value() &&
@@ -179,12 +184,10 @@ Result<ClusterLimits> OpenFaasBackend::Limits(const std::string&, const PodTempl
   const auto of_users = std::count_if(
       functions->begin(), functions->end(),
       [](const DeployedFunction& each) { return LabelOf(each, kJobUidLabel).empty(); });
-  limits.max_functions = std::max(1, most - static_cast<int>(of_users));
+  limits.max_functions = most;
   limits.max_functions_source =
-      options_.max_functions > 0 ? "--openfaas-max-functions" : "the edition of OpenFaaS";
-  if (of_users > 0) {
-    limits.max_functions_source += " less " + std::to_string(of_users) + " of other users";
-  }
+      options_.place.max_functions > 0 ? "--openfaas-max-functions" : "the edition of OpenFaaS";
+  LeaveRoomFor(static_cast<int>(of_users), &limits);
   return limits;
 }
 
@@ -193,7 +196,11 @@ Status OpenFaasBackend::Preflight(const FunctionGroup& group) {
   if (members.empty()) return OkStatus();
   LDNN_ASSIGN_OR_RETURN(const std::string name, UniqueOpenFaasFunctionName(members.front()));
   LDNN_RETURN_IF_ERROR(OpenFaasFunction(members.front(), name, options_.functions).status());
-  return MaxFunctions().status();
+  LDNN_ASSIGN_OR_RETURN(const ClusterLimits limits, Limits(group.namespace_name, group.pods));
+  if (!IsTooShort(limits.request_timeout_seconds)) return OkStatus();
+  return FailedPreconditionError(
+      TooShortText(limits.request_timeout_seconds, limits.request_timeout_source) + "; " +
+      kTimeoutRemedy);
 }
 
 }  // namespace lambdadnn

@@ -25,6 +25,7 @@
 #include "operator/backends/openfaas/function_table.h"
 #include "operator/backends/openfaas/function_writer.h"
 #include "operator/backends/openfaas/gateway.h"
+#include "operator/backends/openfaas/openfaas_limits.h"
 #include "operator/kube/kube_client.h"
 #include "operator/resources/openfaas_function.h"
 
@@ -35,8 +36,7 @@ class OpenFaasBackend final : public FunctionBackend, public ClusterBound {
   struct Options {
     OpenFaasGateway::Options gateway = {};
     OpenFaasOptions functions = {};
-    // Of all functions on the gateway; 0 = what its edition allows.
-    int max_functions = 0;
+    OpenFaasPlace place = {};
     // Between SIGTERM and SIGKILL of a deleted pod: its slice has ended or is given up.
     int grace_seconds = 2;
     // See PodIndex.
@@ -64,7 +64,7 @@ class OpenFaasBackend final : public FunctionBackend, public ClusterBound {
   Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) override;
   Result<std::string> Logs(const JobIdentity& job, const std::string& uid, int last_lines) override;
   Result<FunctionCapacity> Capacity() override;
-  // Those of the functions' namespace and of the gateway's edition.
+  // Those of the functions' namespace, of the gateway's edition, and time-outs.
   Result<ClusterLimits> Limits(const std::string& namespace_name, const PodTemplate& pods) override;
   Status Preflight(const FunctionGroup& group) override;
   std::string IsolationName() const override { return "pods"; }

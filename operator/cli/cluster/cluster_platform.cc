@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/cli/cluster/cluster_platform.h"
 
+#include "common/base/text.h"
 #include "operator/api/job_codec.h"
 #include "operator/backends/knative/knative_limits.h"
 #include "operator/backends/kubernetes/cluster_reader.h"
@@ -34,19 +35,35 @@ Result<std::string> ReadClusterPlatform(KubeClient& kube) {
   return text;
 }
 
-std::string ReadFunctionNamespace(KubeClient& kube) {
+std::optional<OpenFaasPlace> ReadOpenFaasPlace(KubeClient& kube) {
   const auto object = kube.Get(ConfigMapType(), {kPlatformNamespace, kPlatformConfigMap});
-  if (!object.ok() || !object->contains("data")) return "";
-  return TextField(object->at("data"), kFunctionNamespaceKey);
+  if (!object.ok() || !object->contains("data")) return std::nullopt;
+  const Json& data = object->at("data");
+  OpenFaasPlace place{.function_namespace = TextField(data, kFunctionNamespaceKey)};
+  if (place.function_namespace.empty()) return std::nullopt;
+  if (const std::string own = TextField(data, kGatewayNamespaceKey); !own.empty()) {
+    place.gateway_namespace = own;
+  }
+  place.max_functions =
+      static_cast<int>(ParseInteger(TextField(data, kGatewayFunctionsKey)).value_or(0));
+  place.timeout_seconds = ParseDouble(TextField(data, kGatewayTimeoutKey)).value_or(0);
+  return place;
 }
 
 Result<ClusterLimits> ReadFunctionLimits(KubeClient& kube, Runtime& runtime,
                                          const std::string& namespace_name,
-                                         const std::string& elsewhere, const PodTemplate& pods) {
-  if (elsewhere.empty()) {
+                                         const std::optional<OpenFaasPlace>& elsewhere,
+                                         const PodTemplate& pods) {
+  if (!elsewhere.has_value()) {
     return ClusterReader(kube, runtime, KnativeReaderOptions({})).Limits(namespace_name, pods);
   }
-  return ClusterReader(kube, runtime, {.namespaces = {elsewhere}}).Limits(elsewhere, pods);
+  const std::string& functions = elsewhere->function_namespace;
+  LDNN_ASSIGN_OR_RETURN(
+      ClusterLimits limits,
+      ClusterReader(kube, runtime, OpenFaasReaderOptions(*elsewhere)).Limits(functions, pods));
+  LDNN_ASSIGN_OR_RETURN(const int of_users, CountOfUsers(kube, functions));
+  LeaveRoomFor(of_users, &limits);
+  return limits;
 }
 
 std::optional<WorkloadProfile> FindMeasuredProfile(KubeClient& kube, const ObjectName& name,

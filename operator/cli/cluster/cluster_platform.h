@@ -8,6 +8,7 @@
 
 #include "common/base/runtime.h"
 #include "operator/api/job.h"
+#include "operator/backends/openfaas/openfaas_limits.h"
 #include "operator/cluster_view/cluster_limits.h"
 #include "operator/kube/kube_client.h"
 
@@ -21,15 +22,19 @@ inline constexpr const char* kPlatformKey = "platform.yaml";
 // Its text. kFailedPrecondition says what is missing and what to give instead.
 Result<std::string> ReadClusterPlatform(KubeClient& kube);
 
-// The namespace of functions, as the ConfigMap has it under the key functionNamespace where its
-// operator runs OpenFaaS; empty = they are in their jobs' namespaces.
+// Where OpenFaaS is, as the ConfigMap says under these keys where its operator runs it; nullopt =
+// functions are in their jobs' namespaces.
 inline constexpr const char* kFunctionNamespaceKey = "functionNamespace";
-std::string ReadFunctionNamespace(KubeClient& kube);
+inline constexpr const char* kGatewayNamespaceKey = "gatewayNamespace";
+inline constexpr const char* kGatewayFunctionsKey = "gatewayFunctions";
+inline constexpr const char* kGatewayTimeoutKey = "gatewayTimeoutSeconds";
+std::optional<OpenFaasPlace> ReadOpenFaasPlace(KubeClient& kube);
 // What the cluster allows functions of a job in `namespace_name` with such pods, which lie there or
 // `elsewhere`.
 Result<ClusterLimits> ReadFunctionLimits(KubeClient& kube, Runtime& runtime,
                                          const std::string& namespace_name,
-                                         const std::string& elsewhere, const PodTemplate& pods);
+                                         const std::optional<OpenFaasPlace>& elsewhere,
+                                         const PodTemplate& pods);
 
 // The profile in the status of the job of this name, if it is there and of the same model, data
 // set and batch.

@@ -9,6 +9,7 @@
 #include "operator/cli/cluster/node_check.h"
 #include "operator/cli/plan/plan_request.h"
 #include "operator/cluster_view/knative_config.h"
+#include "operator/server/openfaas_check.h"
 
 namespace lambdadnn {
 namespace {
@@ -21,8 +22,8 @@ constexpr double kUnseenSeconds = 60;
 // Where a platform is published, functions run within the cluster's own limits: on Knative in their
 // jobs' namespaces, or `elsewhere`.
 void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::string& namespace_name,
-                            const std::string& elsewhere, const Result<std::string>& text,
-                            std::vector<CheckFinding>* findings) {
+                            const std::optional<OpenFaasPlace>& elsewhere,
+                            const Result<std::string>& text, std::vector<CheckFinding>* findings) {
   if (!text.ok()) {
     findings->push_back({Level::kWarning, "platform", text.status().message()});
     return;
@@ -34,7 +35,7 @@ void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::strin
     return;
   }
   findings->push_back({Level::kGood, "platform", "is published; kubectl lambdadnn plan uses it"});
-  const bool on_knative = elsewhere.empty();
+  const bool on_knative = !elsewhere.has_value();
   const auto limits = ReadFunctionLimits(kube, runtime, namespace_name, elsewhere, PodTemplate());
   if (!limits.ok()) {
     findings->push_back({Level::kWarning, "limits", limits.status().message()});
@@ -43,6 +44,15 @@ void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::strin
   for (std::string& setting :
        SettingsBelow(*platform, limits->max_timeout_seconds, limits->max_scale)) {
     findings->push_back({Level::kWarning, "Knative", std::move(setting)});
+  }
+  if (elsewhere.has_value()) {
+    findings->push_back(CheckTimeouts(*limits));
+    if (limits->max_functions > 0) {
+      findings->push_back({Level::kWarning, BackendName(BackendKind::kOpenFaas),
+                           "all jobs together have at most " +
+                               std::to_string(limits->max_functions) + " functions (" +
+                               limits->max_functions_source + ")"});
+    }
   }
   for (const std::string& unknown : limits->unknown) {
     findings->push_back(
@@ -100,20 +110,24 @@ void CheckConnections(KubeClient& kube, const std::string& namespace_name,
 std::vector<CheckFinding> ExamineCluster(KubeClient& kube, Runtime& runtime,
                                          const DoctorScope& scope) {
   const Result<std::string> platform = ReadClusterPlatform(kube);
-  const std::string elsewhere = ReadFunctionNamespace(kube);
-  AccessCheckOptions access{.knative = platform.ok() && elsewhere.empty(),
-                            .openfaas_namespace = elsewhere};
+  const std::optional<OpenFaasPlace> elsewhere = ReadOpenFaasPlace(kube);
+  AccessCheckOptions access{.knative = platform.ok() && !elsewhere.has_value()};
+  if (elsewhere.has_value()) {
+    access.openfaas_namespace = elsewhere->function_namespace;
+    access.openfaas_gateway_namespace = elsewhere->gateway_namespace;
+  }
   if (scope.one_namespace) access.namespaces = {scope.namespace_name};
   std::vector<CheckFinding> findings = CheckCluster(kube, access);
   if (!AllUsable(findings)) return findings;
   findings.push_back(CheckOperator(kube, runtime, scope.one_namespace ? scope.namespace_name : ""));
   CheckConnections(kube, scope.one_namespace ? scope.namespace_name : "", &findings);
   CheckPublishedPlatform(kube, runtime, scope.namespace_name, elsewhere, platform, &findings);
-  if (!elsewhere.empty()) {
+  if (elsewhere.has_value()) {
     findings.push_back({Level::kWarning, BackendName(BackendKind::kOpenFaas),
-                        "functions of all namespaces' jobs lie in namespace " + elsewhere +
-                            ", without network policies of the operator; its gateway is examined "
-                            "by lambdadnn-operator --check (helm test)"});
+                        "functions of all namespaces' jobs lie in namespace " +
+                            elsewhere->function_namespace +
+                            ", without network policies of the operator; --openfaas-gateway URL "
+                            "asks its gateway, too"});
   }
   findings.push_back(CheckNodes(kube));
   return findings;

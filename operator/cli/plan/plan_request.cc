@@ -133,6 +133,7 @@ Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
     platform = narrowed.platform;
     request.narrowed = std::move(narrowed.narrowed);
     request.obstacle = std::move(narrowed.obstacle);
+    if (!narrowed.remedy.empty()) request.obstacle += "; " + narrowed.remedy;
     request.unknown = limits.unknown;
     for (std::string& refused : RefusedFields(job.spec.pod_template, limits.disabled_features)) {
       request.unknown.push_back(std::move(refused));

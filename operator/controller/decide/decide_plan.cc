@@ -39,9 +39,11 @@ std::optional<std::vector<Action>> AwaitCluster(const JobSnapshot& snapshot, Pla
           narrowed + ")";
   }
   const std::string message =
-      "no plan fits what the cluster allows now: " + why +
-      "; it is tried again until one does: wait until others end, add nodes, raise the quota, or "
-      "lower spec.functions or the objective";
+      "no plan fits what the cluster allows now: " + why + "; it is tried again until one does: " +
+      (cluster->narrowed.remedy.empty()
+           ? "wait until others end, add nodes, raise the quota, or lower spec.functions or the "
+             "objective"
+           : cluster->narrowed.remedy);
   const Condition* said = FindCondition(snapshot.job, kConditionProvisioned);
   if (said != nullptr && HasReason(*said, Reason::kClusterTooSmall) && said->message == message) {
     return std::vector<Action>{};

@@ -109,6 +109,37 @@ TEST_F(Doctor, OfOpenFaasTheFunctionsNamespaceIsExamined) {
   EXPECT_THAT(FormatFindings(findings),
               HasSubstr("warning  OpenFaaS: functions of all namespaces"));
   EXPECT_THAT(FormatFindings(findings), Not(HasSubstr("Knative")));
+  EXPECT_THAT(FormatFindings(findings),
+              HasSubstr("warning  OpenFaaS: the time-outs of gateway and provider are not known"));
+}
+
+TEST_F(Doctor, OfOpenFaasItsDeploymentsTellEditionAndTimeouts) {
+  ResourceDefinition definition;
+  definition.type = DeploymentType();
+  server_.Define(std::move(definition));
+  Make("lambdadnn-system", "lambdadnn-platform",
+       {{"platform.yaml", "maxFunctions: 64\n"},
+        {"functionNamespace", "openfaas-fn"},
+        {"gatewayNamespace", "faas"}});
+  const Json container = {{"name", "faas-netes"},
+                          {"image", "ghcr.io/openfaas/faas-netes:0.18.17"},
+                          {"env", Json::array({{{"name", "read_timeout"}, {"value", "1s"}}})}};
+  ASSERT_TRUE(
+      server_
+          .Create(
+              DeploymentType(),
+              {{"apiVersion", "apps/v1"},
+               {"kind", "Deployment"},
+               {"metadata", {{"name", "gateway"}, {"namespace", "faas"}}},
+               {"spec", {{"template", {{"spec", {{"containers", Json::array({container})}}}}}}}})
+          .ok());
+  const auto findings = Examine();
+  EXPECT_FALSE(AllUsable(findings));
+  EXPECT_THAT(
+      FormatFindings(findings),
+      HasSubstr("missing  OpenFaaS: read_timeout of OpenFaaS' container faas-netes is 1 s"));
+  EXPECT_THAT(FormatFindings(findings),
+              HasSubstr("at most 15 functions (OpenFaaS Community Edition"));
 }
 
 TEST_F(Doctor, RunningJobsWhoseFunctionsDoNotReachEachOtherAreNamed) {

@@ -73,10 +73,22 @@ TEST(AccessCheck, OfOpenFaasTheRulesOfTheFunctionsNamespaceAreSpared) {
   EXPECT_THAT(FormatFindings(CheckCluster(kube, {.namespaces = {"team"}})), Not(HasSubstr("fn")));
 }
 
+TEST(AccessCheck, OfOpenFaasItselfDeploymentsTellTimeouts) {
+  ReviewingKube kube;
+  const AccessCheckOptions options{
+      .namespaces = {"team"}, .openfaas_namespace = "fn", .openfaas_gateway_namespace = "openfaas"};
+  EXPECT_THAT(FormatFindings(CheckCluster(kube, options)), Not(HasSubstr("warning")));
+  kube.forbidden = {"openfaas: list deployments"};
+  const auto findings = CheckCluster(kube, options);
+  EXPECT_TRUE(AllUsable(findings));
+  EXPECT_THAT(FormatFindings(findings),
+              HasSubstr("may not list deployments in apps in namespace openfaas: time-outs"));
+}
+
 TEST(AccessCheck, EveryMissingRuleIsNamedWithItsNamespace) {
   for (const AccessRule& rule : AccessRules()) {
     if (rule.set == "optional" || rule.set == "isolation" || rule.set == "limits") continue;
-    if (rule.set == "openfaas") continue;
+    if (rule.set == "openfaas" || rule.set == "gateway") continue;
     ReviewingKube kube;
     std::string what = rule.verb + " " + rule.resource;
     if (!rule.subresource.empty()) what += "/" + rule.subresource;

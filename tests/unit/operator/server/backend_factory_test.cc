@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/reviewing_kube.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -75,6 +77,9 @@ TEST(BackendFactory, OpenFaasNeedsItsGateway) {
   options.openfaas_max_functions = -1;
   EXPECT_THAT(CheckBackendFlags(options).message(), HasSubstr("--openfaas-max-functions"));
   options.openfaas_max_functions = 0;
+  options.openfaas_timeout_seconds = -1;
+  EXPECT_THAT(CheckBackendFlags(options).message(), HasSubstr("--openfaas-timeout-seconds"));
+  options.openfaas_timeout_seconds = 0;
   options.backend = BackendKind::kKnative;
   EXPECT_THAT(CheckBackendFlags(options).message(), HasSubstr("is for the backend OpenFaaS"));
 }
@@ -85,12 +90,13 @@ TEST(BackendFactory, WithoutPoliciesTheCheckOfKnativeWarns) {
   ThreadExecutor executor;
   SystemRandom random;
   Runtime runtime{clock, executor, random};
+  ReviewingKube kube;
   OperatorOptions options;
-  const std::vector<CheckFinding> findings = factory->check(runtime, options);
+  const std::vector<CheckFinding> findings = factory->check(kube, runtime, options);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].level, CheckFinding::Level::kWarning);
   options.network_policies_file = "policies.yaml";
-  EXPECT_TRUE(factory->check(runtime, options).empty());
+  EXPECT_TRUE(factory->check(kube, runtime, options).empty());
 }
 
 }  // namespace

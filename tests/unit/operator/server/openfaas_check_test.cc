@@ -79,5 +79,18 @@ TEST(OpenFaasCheck, WhatIsWrongIsMissingWithTheNextStep) {
   EXPECT_THAT(FormatFindings(refused), HasSubstr("--openfaas-auth-dir"));
 }
 
+TEST(OpenFaasCheck, TimeoutsAreGoodTooShortOrNotKnown) {
+  ClusterLimits limits;
+  EXPECT_EQ(CheckTimeouts(limits).level, CheckFinding::Level::kWarning);
+  limits.request_timeout_source = "upstream_timeout";
+  limits.request_timeout_seconds = 60;
+  EXPECT_EQ(FormatFindings({CheckTimeouts(limits)}),
+            "ok       OpenFaaS: requests may take 60 s (upstream_timeout)\n");
+  limits.request_timeout_seconds = 1;
+  EXPECT_THAT(FormatFindings({CheckTimeouts(limits)}),
+              HasSubstr("missing  OpenFaaS: upstream_timeout is 1 s, and a request to a function "
+                        "takes up to 2 s; set it to 5 s or more"));
+}
+
 }  // namespace
 }  // namespace lambdadnn

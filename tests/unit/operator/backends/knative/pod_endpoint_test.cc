@@ -46,9 +46,8 @@ TEST(KnativeEndpoint, WithACertificateIsThePodsOwnAddressPastItsQueueProxy) {
 TEST(KnativeEndpoint, APodThatMakesNoSenseHasOneOrNone) {
   const Json pod = PodWith({{kServiceLabel, "s"}}, {{"podIP", "10.0.0.7"}});
   for (const char* part : {"/status", "/metadata/labels"}) {
-    ForEachHostileField(pod, Json::json_pointer(part), [](const Json& changed) {
-      (void)KnativeEndpointOf(changed);
-    });
+    ForEachHostileField(pod, Json::json_pointer(part),
+                        [](const Json& changed) { (void)KnativeEndpointOf(changed); });
   }
 }
 

@@ -75,7 +75,8 @@ TEST_F(Reader, ForKnativeCountsTheQueueProxyAndAsksKnative) {
   const ClusterReader::Options options = KnativeReaderOptions({});
   EXPECT_EQ(options.sidecar.memory_mib, KnativeOptions().queue_proxy_memory_mib);
   EXPECT_EQ(options.sidecar_milli_cpu_limit, kQueueProxyMilliCpuLimit);
-  EXPECT_EQ(options.read_platform, &ReadKnativeLimits);
+  using Function = Result<ClusterLimits> (*)(KubeClient&);
+  EXPECT_EQ(*options.read_platform.target<Function>(), &ReadKnativeLimits);
 }
 
 }  // namespace

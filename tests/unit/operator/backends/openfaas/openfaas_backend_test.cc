@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "operator/resources/function_groups.h"
 #include "operator/resources/job_children.h"
 #include "tests/support/openfaas_stand_in.h"
 #include "tests/unit/operator/backends/knative/knative_fixture.h"
@@ -243,6 +244,34 @@ TEST_F(OpenFaas, PreflightRefusesWhatAFunctionCannotHave) {
   EXPECT_TRUE(gateway_.functions.empty());
 }
 
+TEST_F(OpenFaas, ATimeoutThatARequestDoesNotFitInIsRefusedBeforeAnythingStarts) {
+  Start({.place = {.timeout_seconds = 1}});
+  Do([&] {
+    const Status refused = backend_->Preflight(Group(2));
+    EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(refused.message(), HasSubstr("is 1 s, and a request to a function takes up to 2 s; "
+                                             "set it to 5 s or more"));
+  });
+  EXPECT_TRUE(gateway_.functions.empty());
+}
+
+TEST_F(OpenFaas, AnImageThatTheEditionRefusesIsToldWithTheNextStep) {
+  gateway_.refuses_images = true;
+  Start();
+  const Status refused = Ensure(Group(1));
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("only allows public images; push the image to a"));
+}
+
+TEST_F(OpenFaas, FunctionsConnectAtTheAddressesOfTheirPods) {
+  Start();
+  FunctionGroup group = Group(1);
+  group.environment[kPeerPortVariable] = std::to_string(kPeerPort);
+  ASSERT_TRUE(Ensure(group).ok());
+  Settle(true);
+  EXPECT_EQ(List()[0].peer_address, "10.244.1.7:8444");
+}
+
 TEST_F(OpenFaas, WrongCredentialsAreToldBeforeAnythingStarts) {
   gateway_.credentials = "admin:word";
   Start();
@@ -280,6 +309,7 @@ TEST_F(OpenFaas, WherePodsMayNotBeReadTheGatewayCounts) {
   EXPECT_EQ(instances[0].phase, FunctionPhase::kReady);
   EXPECT_EQ(instances[0].group, "workers");
   EXPECT_EQ(instances[0].endpoint.path, "/function/digits-worker-0.openfaas-fn");
+  EXPECT_EQ(instances[0].peer_address, "") << "nobody knows it";
   const std::string uid = instances[0].uid;
   Do([&] { ASSERT_TRUE(backend_->DeleteInstance(Identity(), uid).ok()); });
   EXPECT_EQ(List()[0].phase, FunctionPhase::kTerminating);

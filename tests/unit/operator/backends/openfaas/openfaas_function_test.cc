@@ -182,5 +182,27 @@ TEST(OpenFaasFunction, WithoutAnImageTheNextStepIsNamed) {
   EXPECT_THAT(refused.message(), HasSubstr("--server-image"));
 }
 
+TEST(OpenFaasFunction, ATimeoutOfItsWatchdogThatARequestDoesNotFitInIsRefused) {
+  struct Row {
+    const char* name;
+    const char* value;
+    const char* refused;  // "" = it is not
+  };
+  for (const Row& row :
+       {Row{"exec_timeout", "1s", "exec_timeout is 1 s, and a request to a function takes up to"},
+        Row{"read_timeout", "500ms", "read_timeout is 0.5 s"},
+        Row{"write_timeout", "long", "write_timeout is 'long'; write a duration, such as 20s"},
+        Row{"exec_timeout", "2s", ""}, Row{"exec_timeout", "0s", ""}, Row{"other", "1s", ""}}) {
+    FunctionGroup member = Member();
+    ContainerTemplate container;
+    container.name = "worker";
+    container.env = Json::array({{{"name", row.name}, {"value", row.value}}});
+    member.pods.containers = {container};
+    const Status checked = CheckOpenFaasPods(member);
+    EXPECT_EQ(checked.ok(), *row.refused == '\0') << row.name << row.value;
+    EXPECT_THAT(checked.message(), HasSubstr(row.refused));
+  }
+}
+
 }  // namespace
 }  // namespace lambdadnn

@@ -75,7 +75,8 @@ TEST_F(PeersConditionTest, FunctionsWhoseAddressIsNotKnownAreTold) {
   const Condition condition = Now().value();
   EXPECT_EQ(condition.status, "False");
   EXPECT_EQ(condition.reason, "PeerChannelOff");
-  EXPECT_THAT(condition.message, HasSubstr("functions whose address is not known: 1 (the operator may not read"));
+  EXPECT_THAT(condition.message,
+              HasSubstr("functions whose address is not known: 1 (the operator may not read"));
   status_.plan->aggregation.placement = Placement::kWorkers;
   EXPECT_FALSE(Now().has_value()) << "they do not connect";
 }
