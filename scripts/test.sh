@@ -35,7 +35,7 @@ integration |290|kills, UCI digits, MinIO, bad input, CRD, operator, chart; an e
 timing      |240|none: needs a quiet machine; --tier timing: 3 runs of two plans|median of 5 runs, and of 3 on a cluster
 sanitizers  |10 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests, 50 seeds of the simulator; thread sanitizer; a training with LibTorch
 fuzz        |5  |every input of the corpora under address+undefined         |each target fuzzed for 120 s
-e2e         |325|README on a real cluster, a job in layers, two faults, the end|all faults, limits, isolation, tenants, life of a chart, an upgrade; the cluster itself; images, also for arm64
+e2e         |325|README on a real cluster, a job in layers and one behind OpenFaaS, two faults, the end|all faults, limits, isolation, tenants, life of a chart, an upgrade; the cluster itself; images, also for arm64
 '
 
 # Where the tests run, real servers are not optional; who runs a program by hand may leave them out.

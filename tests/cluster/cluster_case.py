@@ -141,6 +141,10 @@ class BesideOperator(ClusterCase):
         (cls.folder / "platform.yaml").write_text(cls.PLATFORM)
 
     @classmethod
+    def operators_kubeconfig(cls):
+        return cls.config.kubeconfig()
+
+    @classmethod
     def run_operator(cls, program, *flags):
         """It looks up names as a pod would, and ends with the tests, also when these are interrupted."""
         names = cls.folder / "resolv.conf"
@@ -151,7 +155,7 @@ class BesideOperator(ClusterCase):
                 [*cls.cluster.network.prefix(network.LAB), "setpriv", "--pdeathsig", "KILL",
                  "unshare", "--mount", "sh", "-c",
                  'mount --bind "$0" /etc/resolv.conf && exec "$@"', names, program, "--kubeconfig",
-                 cls.config.kubeconfig(), "--backend", cls.BACKEND, "--platform",
+                 cls.operators_kubeconfig(), "--backend", cls.BACKEND, "--platform",
                  cls.folder / "platform.yaml", "--metrics-address", "0", "--health-address", "0",
                  *flags],
                 stdout=log, stderr=log, env={**os.environ, "NO_PROXY": "*", "no_proxy": "*"})

@@ -5,6 +5,10 @@ watchdog, built from the sources of the last versions under the MIT licence.
 The sources are archives in the folder that LAMBDADNN_OPENFAAS_SOURCES names; without them the same
 commits are fetched with git. Programs are kept in the cache, by the archive or commit that they
 were built of.
+
+Where it is "modules", all comes from the Go module proxy: a gateway of three months later, and in place
+of faas-netes, which is no module there, tests/servers/openfaas-provider: OpenFaaS' own proxy for
+providers, with a deployment of functions that is the tests' own.
 """
 import base64
 import contextlib
@@ -27,12 +31,16 @@ GATEWAY_PORT = 8080
 PROVIDER_PORT = 8081
 COMPANION_PORT = 8083  # of tests/servers/openfaas-companion
 NODE_PORT = 31112
+ACCOUNT = "openfaas-controller"  # of gateway and provider
 DEPLOYMENTS = ("faas-netes", "companion", "gateway")
 USER, PASSWORD = "admin", "test-gateway-password"
 READY_SECONDS = 120
 # Of gateway and provider alike; far above what a request of the operator takes.
 TIMEOUT = "20s"
 SOURCES = "LAMBDADNN_OPENFAAS_SOURCES"
+MODULES = "modules"
+# In tests/servers.
+COMPANION, MODULE_GATEWAY, MODULE_PROVIDER = "openfaas-companion", "openfaas-gateway", "openfaas-provider"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +59,10 @@ PARTS = {each.program: each for each in (
 )}
 # Of the provider's source: what it needs to find in a cluster.
 MANIFESTS = ("artifacts/crds/openfaas.com_profiles.yaml", "yaml/controller-rbac.yml")
+
+
+def _of_modules():
+    return os.environ.get(SOURCES) == MODULES
 
 
 def _archive(source):
@@ -105,7 +117,10 @@ def _one_at_a_time(config):
 
 def build(config):
     """What is missing of the programs; a minute or two, once."""
-    _run([ROOT / "scripts/test_servers.sh", "build", "openfaas-companion"], "building openfaas-companion")
+    servers = [COMPANION, MODULE_GATEWAY, MODULE_PROVIDER] if _of_modules() else [COMPANION]
+    _run([ROOT / "scripts/test_servers.sh", "build", *servers], f"building {', '.join(servers)}")
+    if _of_modules():
+        return
     with _one_at_a_time(config):
         for source in PARTS.values():
             kept = _folder(config, source)
@@ -135,14 +150,35 @@ def program(config, name):
 def archives(config):
     """Of the images of what runs in pods of its own."""
     made = images.Images(config)
-    own = {"companion": settings.program("openfaas-companion"),
-           **{name: program(config, name) for name in ("gateway", "faas-netes")}}
+    if _of_modules():
+        own = {"gateway": settings.program(MODULE_GATEWAY), "faas-netes": settings.program(MODULE_PROVIDER)}
+    else:
+        own = {name: program(config, name) for name in ("gateway", "faas-netes")}
+    own["companion"] = settings.program(COMPANION)
     return [made.of_program(f"openfaas-{name}", file) for name, file in own.items()]
 
 
-def _manifests(config):
+def _apply_rights(config, kubernetes):
+    """Of the provider, with the kinds that it knows."""
+    if _of_modules():
+        kubernetes.apply_objects(_own_rights())
+        return
     folder = _folder(config, PARTS["faas-netes"])
-    return [(folder / pathlib.Path(name).name).read_text() for name in MANIFESTS]
+    for name in MANIFESTS:
+        kubernetes.apply((folder / pathlib.Path(name).name).read_text())
+
+
+def _own_rights():
+    group, verbs = "rbac.authorization.k8s.io", ["get", "list", "create", "update", "delete"]
+    account = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
+    there = {"name": ACCOUNT, "namespace": FUNCTIONS}
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": NAMESPACE}},
+        {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": there, "rules": [
+            {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": verbs},
+            {"apiGroups": [""], "resources": ["services", "secrets"], "verbs": verbs}]},
+        {"apiVersion": f"{group}/v1", "kind": "RoleBinding", "metadata": there, "subjects": [account],
+         "roleRef": {"apiGroup": group, "kind": "Role", "name": ACCOUNT}}]
 
 
 def _deployment(name, port, probe, environment):
@@ -152,7 +188,7 @@ def _deployment(name, port, probe, environment):
         "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": {
             "metadata": {"labels": labels},
             "spec": {
-                "serviceAccountName": "openfaas-controller",
+                "serviceAccountName": ACCOUNT,
                 "terminationGracePeriodSeconds": 1,
                 "volumes": [{"name": "auth", "secret": {"secretName": "basic-auth"}}],
                 "containers": [{
@@ -204,8 +240,7 @@ def apply(config, kubernetes):
     """Installs OpenFaaS, or puts it back to how it was; the images are on the nodes."""
     kubernetes.apply_objects([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
                               for name in (NAMESPACE, FUNCTIONS)])
-    for text in _manifests(config):
-        kubernetes.apply(text)
+    _apply_rights(config, kubernetes)
     kubernetes.apply_objects(objects())
     wait_ready(kubernetes)
 
