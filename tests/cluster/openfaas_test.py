@@ -187,6 +187,13 @@ class Trained(OnOpenFaas):
             times = ", ".join(f"{way} {seconds(way, size) * 1000:.1f} ms" for way in ways)
             print(f"figures: a request of {size >> 10} KiB: {times}", flush=True)
 
+    def terms_of(self, report):
+        """Predicted and actual seconds of each."""
+        iterations, terms = report["requests"]["iterations"], report["plan"]["predicted"]
+        times = {"computeSeconds": iterations, "communicationSeconds": iterations}
+        return ", ".join(f"{term.removesuffix('Seconds')} {terms[term] * times.get(term, 1):.2f}/{actual:.2f}"
+                         for term, actual in report["phases"].items() if term in terms)
+
     def test_9_predicted_and_actual(self):
         """Of three plans, on the measured platform."""
         with self.other_operator(self.measured_platform()):
@@ -198,6 +205,6 @@ class Trained(OnOpenFaas):
                 self.complete(name)
                 report = self.report(name)
                 print(f"figures: {functions} x {memory}: predicted {report['predicted']['seconds']:.1f} s, actual "
-                      f"{report['actual']['seconds']:.1f} s", flush=True)
+                      f"{report['actual']['seconds']:.1f} s; {self.terms_of(report)}", flush=True)
                 self.assertGreater(report["actual"]["seconds"], 0)
                 self.remove(name)

@@ -46,8 +46,6 @@ std::optional<Condition> PeersConditionOf(const JobSnapshot& snapshot, const Job
   const JobSpec& spec = snapshot.job.spec;
   if (!status.plan.has_value() || status.phase != "Running") return std::nullopt;
   if (!ConnectsFunctions(spec)) return Off(WhyUnconnected(spec));
-  // Those of workers that serve do not connect.
-  if (status.plan->aggregation.placement == Placement::kWorkers) return std::nullopt;
   const Reach reach = ReachOf(*snapshot.observations);
   if (reach.hidden > 0) {
     return Off("functions whose address is not known: " + std::to_string(reach.hidden) +
