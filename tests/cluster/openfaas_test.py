@@ -8,6 +8,7 @@ import base64
 import http.client
 import json
 import statistics
+import subprocess
 import time
 import urllib.parse
 
@@ -16,6 +17,7 @@ import network
 import on_pods
 import openfaas
 import pod_processes
+import settings
 import watchdog_images
 from cluster_api import condition
 from cluster_case import jobs_in
@@ -139,6 +141,57 @@ class Trained(OnOpenFaas):
         self.assertEqual(0, job["status"]["execution"]["incarnation"])
         self.nothing_left("watched")
 
+    # --- What is wrong is told in one sentence, before anything starts.
+
+    def check(self, *flags):
+        """What `--check` misses."""
+        done = subprocess.run(
+            [*self.cluster.network.prefix(network.LAB), self.bin / "lambdadnn-operator", "--check", "--kubeconfig",
+             self.config.kubeconfig(), "--backend", self.BACKEND, "--platform", self.folder / "platform.yaml", *flags],
+            capture_output=True, text=True)
+        self.assertNotEqual(0, done.returncode, done.stdout)
+        return [line for line in done.stdout.splitlines() if line.startswith("missing")]
+
+    def test_a_check_names_what_is_wrong_with_the_gateway(self):
+        wrong = self.folder / "wrong"
+        wrong.mkdir()
+        for name, value in (("user", openfaas.USER), ("password", "guessed")):
+            (wrong / f"basic-auth-{name}").write_text(value)
+        right = ("--openfaas-auth-dir", self.folder / "gateway")
+        for words, flags in (
+                ("the gateway refuses the credentials", ("--openfaas-auth-dir", wrong)),
+                ("time-out of OpenFaaS that was given is 1 s", (*right, "--openfaas-timeout-seconds", "1"))):
+            (line,) = self.check("--openfaas-gateway", openfaas.address(), *flags)
+            self.assertIn(words, line)
+        (line,) = self.check("--openfaas-gateway", f"http://{settings.S3_ADDRESS}", *right)
+        self.assertIn("is no gateway of OpenFaaS; set --openfaas-gateway to its URL", line)
+
+    def refused(self, name, kind):
+        """The message of the job's condition, which no function was made for."""
+        def told():
+            found = [each for each in self.job(name).get("status", {}).get("conditions", [])
+                     if each["type"] == kind]
+            return found and found[0]["message"]
+        message = self.wait(f"{name} is refused", told)
+        self.assertFalse(self.functions())
+        return message
+
+    def test_b_a_gateways_timeout_that_is_too_short(self):
+        self.kube.apply_objects(openfaas.objects(timeout="1s"))
+        self.addCleanup(openfaas.restore, self.kube)
+        openfaas.wait_ready(self.kube)
+        with self.other_operator():
+            self.create("cut-off", 4)
+            self.assertRegex(self.refused("cut-off", "Accepted"),
+                             r"_timeout of OpenFaaS' container \S+ is 1 s, and a request to a function takes up to 2 s")
+            self.remove("cut-off")
+
+    def test_c_more_functions_than_the_gateway_allows(self):
+        with self.other_operator(flags=("--openfaas-max-functions", "3")):
+            self.create("too-many", 4)
+            self.assertIn("at most 3 functions (--openfaas-max-functions)", self.refused("too-many", "Provisioned"))
+            self.remove("too-many")
+
     # --- Figures of docs/benchmarks.md.
 
     def deploy_bare(self, name):
@@ -191,7 +244,7 @@ class Trained(OnOpenFaas):
         """Predicted and actual seconds of each."""
         iterations, terms = report["requests"]["iterations"], report["plan"]["predicted"]
         times = {"computeSeconds": iterations, "communicationSeconds": iterations}
-        return ", ".join(f"{term.removesuffix('Seconds')} {terms[term] * times.get(term, 1):.2f}/{actual:.2f}"
+        return ", ".join(f"{term.removesuffix('Seconds')} {float(terms[term]) * times.get(term, 1):.2f}/{actual:.2f}"
                          for term, actual in report["phases"].items() if term in terms)
 
     def test_9_predicted_and_actual(self):

@@ -119,7 +119,9 @@ Result<OpenFaasEdition> OpenFaasGateway::Info() {
       "; set --openfaas-gateway to its URL, such as http://gateway.openfaas:8080";
   const Result<std::string> answer = Call("GET", "/system/info", Json());
   const StatusCode code = answer.status().code();
-  if (code == StatusCode::kNotFound || code == StatusCode::kPermissionDenied) {
+  // A gateway has it, for everybody, and it takes no body.
+  if (code == StatusCode::kNotFound || code == StatusCode::kPermissionDenied ||
+      code == StatusCode::kInvalidArgument) {
     return FailedPreconditionError("what answers at " + options_.endpoint.Text() +
                                    " is no gateway of OpenFaaS" + kNextStep);
   }

@@ -85,6 +85,9 @@ TEST(OpenFaasGateway, WhatIsNoGatewayIsToldWithTheFlag) {
   EXPECT_THAT(gateway.Info().status().message(), HasSubstr("--openfaas-gateway"));
   transport.With(403, "<?xml version=\"1.0\"?>\n<Error><Code>AccessDenied</Code></Error>");
   EXPECT_EQ(gateway.Info().status().code(), StatusCode::kFailedPrecondition);
+  // As an object store answers credentials of another kind.
+  transport.With(400, "<?xml version=\"1.0\"?>\n<Error><Code>InvalidRequest</Code></Error>");
+  EXPECT_EQ(gateway.Info().status().code(), StatusCode::kFailedPrecondition);
   transport.With(200, "<html>welcome</html>");
   EXPECT_EQ(gateway.Info().status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(gateway.Info().status().message(), HasSubstr("--openfaas-gateway"));
