@@ -22,8 +22,12 @@ bool IsAnswer(const Status& status) {
 Result<std::vector<std::string>> ProbeStore(ObjectStore& store, const std::string& key) {
   // The object is there: an earlier probe was interrupted.
   Status created = Create(store, key, "1");
-  // Other bytes: a repeated request that finds its own is no answer.
-  if (created.ok()) created = Create(store, key, "2");
+  if (created.ok()) {
+    // Other bytes: a repeated request that finds its own is no answer.
+    created = Create(store, key, "2");
+    // A job that is refused now is deleted without a look at the store.
+    if (!IsAnswer(created)) (void)store.Delete(key);
+  }
   if (!IsAnswer(created)) return created;
   LDNN_RETURN_IF_ERROR(store.Delete(key));
   std::vector<std::string> capabilities;

@@ -18,7 +18,8 @@ inline constexpr const char* kConditionalPut = "ConditionalPut";
 inline constexpr const char* kArrivalHints = "ArrivalHints";
 
 // In this order. Writes an object under `key`, which must be this call's alone, and deletes it. On
-// an error the store cannot be written or does not answer, and the object may be left.
+// an error the store cannot be written or does not answer; the object is left only where it cannot
+// be deleted either.
 Result<std::vector<std::string>> ProbeStore(ObjectStore& store, const std::string& key);
 
 }  // namespace lambdadnn

@@ -24,7 +24,7 @@ class OtherStore final : public ObjectStore {
   using ObjectStore::Put;
   Status Put(std::string_view key, std::span<const ByteView> parts,
              const PutOptions& options) override {
-    if (options.if_absent && !answer.ok()) return answer;
+    if (options.if_absent && !answer.ok() && puts >= answer_after) return answer;
     ++puts;
     return kept.Put(key, parts, {.if_absent = obeys && options.if_absent});
   }
@@ -43,6 +43,7 @@ class OtherStore final : public ObjectStore {
   MemoryObjectStore kept;
   bool obeys = true;
   Status answer;
+  int answer_after = 0;  // so many puts
   int puts = 0;
 };
 
@@ -73,6 +74,15 @@ TEST(StoreProbe, AStoreThatCannotBeWrittenSaysSo) {
   OtherStore store;
   store.answer = PermissionDeniedError("read only");
   EXPECT_EQ(ProbeStore(store, "a/probe").status(), store.answer);
+}
+
+TEST(StoreProbe, OfAStoreThatFillsUpMeanwhileNothingIsLeft) {
+  OtherStore store;
+  store.answer_after = 1;
+  store.answer = ResourceExhaustedError("full");
+  EXPECT_EQ(ProbeStore(store, "a/probe").status(), store.answer);
+  EXPECT_EQ(store.puts, 1);
+  EXPECT_THAT(ListAll(store, "").value(), IsEmpty());
 }
 
 TEST(StoreProbe, AStoreOfFilesTellsWhatArrives) {
