@@ -181,3 +181,32 @@ class Training(OnPods):
         self.assertEqual(self.digest_on_one_machine(4), job["status"]["model"]["digest"])
         self.assertFalse([key for key in server.keys()
                           if "/results/" not in key and "/measurements/" not in key])
+
+    def test_6_other_placements_and_transports_with_a_function_killed(self):
+        """Workers that serve, objects over connections between pods, and both: the bits are the same, also of a job
+        whose functions go back to a checkpoint."""
+        for placement, transport in (("Dedicated", "Direct"), ("Workers", "ObjectStore"), ("Workers", "Direct")):
+            with self.subTest(placement=placement, transport=transport):
+                self.exchanged_otherwise(f"{placement}-{transport}".lower(), placement, transport)
+
+    def exchanged_otherwise(self, name, placement, transport):
+        memory = {"serverMemory": "128Mi"} if placement == "Dedicated" else {}
+        self.create(name, 12, {"aggregation": {"shards": 2, "layers": [1, 2, 4], "placement": placement,
+                                               "transport": transport, **memory}})
+        self.running(name, 10)
+        pods = self.pods(name)
+        workers = [pod for pod in pods if pod["metadata"]["labels"]["lambdadnn.io/group"] == "workers"]
+        self.assertEqual(4, len(workers))
+        self.assertEqual(placement == "Workers", len(pods) == 4, "servers have functions of their own, or none")
+        self.assertTrue(Faults(self.cluster).kill_function(workers[0]["metadata"]["uid"]))
+        job = self.complete(name)
+        self.assertEqual(self.digest_on_one_machine(12), job["status"]["model"]["digest"])
+        self.assertGreater(job["status"]["execution"]["incarnation"], 0, "nobody joins in the midst of a round")
+        report = self.report(name)
+        print(f"exchange: {name}: {report['peers']}, {report['store']['puts']} PUT, {report['store']['gets']} GET, "
+              f"{report['store']['misses']} in vain", flush=True)
+        if transport == "Direct":
+            # Checkpoints, records, and what was exchanged while the killed one was away.
+            self.assertLess(report["store"]["puts"], report["requests"]["iterations"])
+            self.assertGreater(report["peers"]["peerObjects"], 10 * report["requests"]["iterations"])
+        self.nothing_left(name)
