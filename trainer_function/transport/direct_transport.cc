@@ -12,7 +12,6 @@ namespace {
 
 // Of a pull that finds no connection: one may be about to be made.
 constexpr Duration kBeforeFirstQuestion = std::chrono::milliseconds(50);
-constexpr Duration kWrongFetchPause = std::chrono::milliseconds(10);
 
 }  // namespace
 

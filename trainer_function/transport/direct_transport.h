@@ -27,7 +27,7 @@
 
 namespace lambdadnn {
 
-// Pulls of one peer for what is not there yet; more than that no reader has at once.
+// Objects that are asked for before they are there; readers have no more pulls at once.
 inline constexpr size_t kMostAsked = 4096;
 
 class DirectTransport final : public Transport, private PeerListener {

@@ -13,8 +13,7 @@ ExchangeCodec::ExchangeCodec(const ExchangeScope& scope, const std::string& job_
       block_elements_(block_elements) {}
 
 ExchangeCodec::ExchangeCodec(const SliceRequest& request)
-    : ExchangeCodec({request.store.prefix, request.plan.revision, request.incarnation},
-                    request.job.uid, request.plan.block_elements) {}
+    : ExchangeCodec(ScopeOf(request), request.job.uid, request.plan.block_elements) {}
 
 ObjectHeader ExchangeCodec::HeaderOf(const ExchangeObjectName& name,
                                      const TransferMetadata& metadata, ByteView payload) const {

@@ -12,6 +12,10 @@
 
 namespace lambdadnn {
 
+inline ExchangeScope ScopeOf(const SliceRequest& request) {
+  return {request.store.prefix, request.plan.revision, request.incarnation};
+}
+
 class ExchangeCodec {
  public:
   // Of the job with this uid, in this revision and incarnation; `block_elements` are the plan's.

@@ -10,6 +10,7 @@
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice.h"
 #include "trainer_function/transport/bells.h"
+#include "trainer_function/transport/exchange_codec.h"
 #include "trainer_function/transport/interrupt.h"
 #include "trainer_function/transport/phase_meter.h"
 
@@ -32,9 +33,7 @@ struct RoleContext {
   // other; else null.
   Bells* bells = nullptr;
 
-  ExchangeScope scope() const {
-    return {request.store.prefix, request.plan.revision, request.incarnation};
-  }
+  ExchangeScope scope() const { return ScopeOf(request); }
 };
 
 // Adds the seconds of its lifetime to `*seconds`.

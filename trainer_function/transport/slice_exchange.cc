@@ -20,10 +20,8 @@ SliceExchange::SliceExchange(Runtime& runtime, const PeerAccess& access,
   if (Reaches(access, request, TransportKind::kObjectStore)) {
     bells_.emplace(runtime, access, request);
   }
-  store_.emplace(runtime, store, interrupt,
-                 ExchangeScope{request.store.prefix, request.plan.revision, request.incarnation},
-                 request.job.uid, request.plan.block_elements,
-                 bells_.has_value() ? &*bells_ : nullptr);
+  store_.emplace(runtime, store, interrupt, ScopeOf(request), request.job.uid,
+                 request.plan.block_elements, bells_.has_value() ? &*bells_ : nullptr);
   if (Reaches(access, request, TransportKind::kDirect)) {
     direct_.emplace(runtime, access, request, interrupt, *store_);
   }
