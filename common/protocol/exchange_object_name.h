@@ -22,4 +22,11 @@ struct ExchangeObjectName {
   std::string Brief() const;
 };
 
+// One shard of the weights of a version: that many updates were made.
+struct WeightsShard {
+  int64_t version = 0;
+  int shard = 0;
+  friend auto operator<=>(const WeightsShard&, const WeightsShard&) = default;
+};
+
 }  // namespace lambdadnn

@@ -42,14 +42,15 @@ std::string WeightsKey(const ExchangeScope& scope, int64_t iteration, int shard)
   return IterationPrefix(scope, iteration) + "w/s" + std::to_string(shard);
 }
 
-std::optional<int64_t> VersionOfWeightsKey(const ExchangeScope& scope, std::string_view key) {
+std::optional<WeightsShard> WeightsOfKey(const ExchangeScope& scope, std::string_view key) {
   const std::string prefix = ExchangeScopePrefix(scope);
   if (!key.starts_with(prefix)) return std::nullopt;
   const std::vector<std::string> parts = Split(key.substr(prefix.size()), '/');
-  if (parts.size() != 3 || parts[1] != "w") return std::nullopt;
+  if (parts.size() != 3 || parts[1] != "w" || !parts[2].starts_with('s')) return std::nullopt;
   const std::optional<long long> version = ParseInteger(parts[0]);
-  if (!version.has_value()) return std::nullopt;
-  return *version;
+  const std::optional<long long> shard = ParseInteger(parts[2].substr(1));
+  if (!version.has_value() || !shard.has_value()) return std::nullopt;
+  return WeightsShard{*version, static_cast<int>(*shard)};
 }
 
 std::string NormsKey(const ExchangeScope& scope, int64_t iteration, int shard) {

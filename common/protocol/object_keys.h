@@ -18,6 +18,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/protocol/exchange_object_name.h"
+
 namespace lambdadnn {
 
 struct ExchangeScope {
@@ -29,8 +31,8 @@ struct ExchangeScope {
 std::string GradientKey(const ExchangeScope& scope, int64_t iteration, int layer, int shard,
                         int index);
 std::string WeightsKey(const ExchangeScope& scope, int64_t iteration, int shard);
-// The iteration of a WeightsKey of that scope; nullopt for any other key.
-std::optional<int64_t> VersionOfWeightsKey(const ExchangeScope& scope, std::string_view key);
+// What lies under a WeightsKey of that scope; nullopt for any other key.
+std::optional<WeightsShard> WeightsOfKey(const ExchangeScope& scope, std::string_view key);
 std::string NormsKey(const ExchangeScope& scope, int64_t iteration, int shard);
 std::string CheckpointPartKey(const ExchangeScope& scope, int64_t iteration, int shard);
 std::string CheckpointManifestKey(const ExchangeScope& scope, int64_t iteration);

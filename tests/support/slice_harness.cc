@@ -140,7 +140,9 @@ SliceRequest SliceHarness::Request(const Role& role, int64_t incarnation,
 SliceEnvironment SliceHarness::Environment(const Role& role) {
   SliceEnvironment environment;
   if (const auto found = networks_.find(role.Name()); found != networks_.end()) {
-    environment.peers = {found->second.get(), DerivePeerKeys("key").handshake};
+    Network& network = *found->second;
+    environment.peers = {network_wrapper_ ? network_wrapper_(role, network) : &network,
+                         DerivePeerKeys("key").handshake};
   }
   environment.usage = CurrentProcessUsage;
   environment.open_store = [this,

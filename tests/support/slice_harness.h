@@ -53,6 +53,9 @@ struct HarnessJob {
 using StoreWrapper =
     std::function<std::unique_ptr<ObjectStore>(const Role& role, ObjectStore& store)>;
 
+// The same of the network of one role, which is not owned by it.
+using NetworkWrapper = std::function<Network*(const Role& role, Network& network)>;
+
 struct HarnessResult {
   std::map<std::string, SliceRecord> records;  // by role
   std::map<std::string, std::vector<ProgressLine>> lines;
@@ -68,6 +71,7 @@ class SliceHarness {
   SliceHarness(Runtime& runtime, ObjectStore& store, HarnessJob job);
 
   void WrapStores(StoreWrapper wrapper) { wrapper_ = std::move(wrapper); }
+  void WrapNetworks(NetworkWrapper wrapper) { network_wrapper_ = std::move(wrapper); }
   // From now on functions reach each other over sockets of this machine, but those whose roles
   // `unreachable` names.
   void ConnectFunctions(const std::set<std::string>& unreachable = {}, bool tls = true);
@@ -99,6 +103,7 @@ class SliceHarness {
   ObjectStore& store_;
   HarnessJob job_;
   StoreWrapper wrapper_;
+  NetworkWrapper network_wrapper_;
   SliceRequest Request(const Role& role, int64_t incarnation,
                        const std::optional<CheckpointReference>& start, int attempt = 1) const;
 

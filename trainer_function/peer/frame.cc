@@ -43,7 +43,10 @@ std::optional<PayloadBounds> BoundsOf(uint8_t type, size_t most_object_bytes) {
       return PayloadBounds{kProofBytes, kProofBytes};
     case FrameType::kPing:
     case FrameType::kDone:
+    case FrameType::kFind:
       return PayloadBounds{0, 0};
+    case FrameType::kFound:
+      return PayloadBounds{0, kMostNames * kNameBytes};
     case FrameType::kDoorbell:
     case FrameType::kPull:
       return PayloadBounds{kNameBytes, kNameBytes};
@@ -215,6 +218,24 @@ Result<ExchangeObjectName> DecodeObjectName(ByteView payload) {
   name.kind = static_cast<ObjectKind>(kind);
   name.layer = LoadLittleEndian<uint8_t>(payload, kLayerAt);
   return name;
+}
+
+Bytes EncodeObjectNames(std::span<const ExchangeObjectName> names) {
+  Bytes payload;
+  for (const ExchangeObjectName& name : names.first(std::min(names.size(), kMostNames))) {
+    const Bytes one = EncodeObjectName(name);
+    payload.insert(payload.end(), one.begin(), one.end());
+  }
+  return payload;
+}
+
+Result<std::vector<ExchangeObjectName>> DecodeObjectNames(ByteView payload) {
+  if (payload.size() % kNameBytes != 0) return InvalidArgumentError("a torn list of names");
+  std::vector<ExchangeObjectName> names;
+  for (; !payload.empty(); payload = payload.subspan(kNameBytes)) {
+    LDNN_ASSIGN_OR_RETURN(names.emplace_back(), DecodeObjectName(payload.first(kNameBytes)));
+  }
+  return names;
 }
 
 }  // namespace lambdadnn

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ inline constexpr size_t kFrameHeaderBytes = 8;
 inline constexpr size_t kNonceBytes = 32;
 inline constexpr size_t kProofBytes = 32;
 inline constexpr size_t kMostInvocationBytes = 400;
+// In one frame.
+inline constexpr size_t kMostNames = 4096;
 // What the length of a frame can say.
 inline constexpr size_t kMostObjectBytes = 0xffffffff;
 
@@ -31,6 +34,8 @@ enum class FrameType : uint8_t {
   kPull = 5,      // an object is wanted from its writer's memory
   kObject = 6,    // as it would lie in the store, header and payload
   kDone = 7,      // the speaker will not want anything any more
+  kFind = 8,      // what weights for the speaker are in the listener's memory?
+  kFound = 9,     // these: the answer
 };
 
 struct Frame {
@@ -91,5 +96,8 @@ Result<PeerHello> DecodeHello(ByteView payload);
 Bytes EncodeObjectName(const ExchangeObjectName& name);
 // Whether the plan has such an object is the receiver's to check.
 Result<ExchangeObjectName> DecodeObjectName(ByteView payload);
+// One after the other; the first kMostNames.
+Bytes EncodeObjectNames(std::span<const ExchangeObjectName> names);
+Result<std::vector<ExchangeObjectName>> DecodeObjectNames(ByteView payload);
 
 }  // namespace lambdadnn

@@ -44,6 +44,7 @@ class PeerChannel::State : public std::enable_shared_from_this<PeerChannel::Stat
   PeerHello NewHello();
   const PeerSecret& key() const { return options_.key; }
   size_t most_object_bytes() const { return options_.most_object_bytes; }
+  bool opens_at_once() const { return options_.opens_at_once; }
   // Whether one that claims to be this may speak here: `dialed` when this role connected to it.
   Status Check(const PeerHello& hello, const std::optional<PeerId>& dialed) const;
   // Both sides are known. False: there is a better connection to that peer.
@@ -264,6 +265,12 @@ Status PeerChannel::State::Take(const PeerId& from, Frame frame) {
     }
     case FrameType::kObject:
       return listener_.OnObject(from, std::move(frame.payload));
+    case FrameType::kFind:
+      return listener_.OnFind(from);
+    case FrameType::kFound: {
+      LDNN_ASSIGN_OR_RETURN(const auto names, DecodeObjectNames(frame.payload));
+      return listener_.OnFound(from, names);
+    }
     case FrameType::kDone:
       listener_.OnDone(from);
       return OkStatus();
@@ -350,6 +357,10 @@ PeerChannel::PeerChannel(Runtime& runtime, Network& network, PeerListener& liste
                          PeerChannelOptions options)
     : state_(std::make_shared<State>(runtime, network, listener, std::move(options))),
       network_(network) {
+  if (state_->opens_at_once()) Open();
+}
+
+void PeerChannel::Open() {
   network_.Post([state = state_] { state->Begin(); });
 }
 

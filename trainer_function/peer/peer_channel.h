@@ -62,6 +62,8 @@ struct PeerChannelOptions {
   size_t most_object_bytes = 0;
   // Those that connect to this role; nobody else is let in.
   std::set<PeerId> expected = {};
+  // False: nobody is heard before Open().
+  bool opens_at_once = true;
 };
 
 // Since the channel was made.
@@ -82,18 +84,27 @@ class PeerListener {
   // On the network's task; must return soon. An error ends the connection: what was said is none
   // of this peer's business.
   virtual void OnDoorbell(const PeerId& from, const ExchangeObjectName& name) = 0;
-  virtual Status OnPull(const PeerId& from, const ExchangeObjectName& name) = 0;
+  virtual Status OnPull(const PeerId&, const ExchangeObjectName&) { return HoldsNone(); }
   // As it would lie in the store; not checked yet.
-  virtual Status OnObject(const PeerId& from, Bytes object) = 0;
-  virtual void OnDone(const PeerId& peer) = 0;
+  virtual Status OnObject(const PeerId&, Bytes) { return HoldsNone(); }
+  virtual Status OnFind(const PeerId&) { return HoldsNone(); }
+  virtual Status OnFound(const PeerId&, const std::vector<ExchangeObjectName>&) {
+    return HoldsNone();
+  }
+  virtual void OnDone(const PeerId&) {}
   // Also of one that was connected before: what was sent to it, or by it, may be lost.
   virtual void OnConnected(const PeerId& peer) = 0;
   virtual void OnLost(const PeerId& peer) = 0;
+
+ private:
+  static Status HoldsNone() {
+    return FailedPreconditionError("objects of this plan lie in the store");
+  }
 };
 
 class PeerChannel {
  public:
-  // All references outlive the channel, which the network serves from now on.
+  // All references outlive the channel, which the network serves from now on, or from Open() on.
   PeerChannel(Runtime& runtime, Network& network, PeerListener& listener,
               PeerChannelOptions options);
   // Closes all connections; the listener is not called any more once it returns.
@@ -101,6 +112,8 @@ class PeerChannel {
   PeerChannel(const PeerChannel&) = delete;
   PeerChannel& operator=(const PeerChannel&) = delete;
 
+  // Once, where the options ask for it: the listener may be called before this returns.
+  void Open();
   // One message to each of these peers. Never waits for a peer.
   void Send(std::vector<PeerId> to, FrameType type, ByteView payload);
   // The same with a frame that is shared.

@@ -25,8 +25,9 @@ namespace {
 
 // For writing a record when the slice's own time is already up.
 constexpr Duration kRecordGrace = std::chrono::seconds(5);
-// Roles of a round start together; who is not connected after this long is not reached.
-constexpr Duration kPeersStart = std::chrono::seconds(10);
+// Whom a function has missed for this long it does not reach: roles of a round start together, and
+// one that is lost is replaced sooner.
+constexpr Duration kMissed = std::chrono::seconds(10);
 
 // A slice rides out a store that is away for as long as it may run itself: all effects of the data
 // plane are idempotent, so that "may or may not have happened" is harmless.
@@ -48,9 +49,12 @@ PhaseSources PhaseSourcesOf(const SliceEnvironment& environment,
 }
 
 TrainingEnvironment TrainingPart(const SliceEnvironment& environment, KeptTraining& kept) {
-  return {environment.make_model, environment.open_dataset, &kept,
+  return {environment.make_model,
+          environment.open_dataset,
+          &kept,
           [&environment] { return Usage(environment).max_rss_bytes; },
-          [&environment] { return Usage(environment).cpu_seconds; }};
+          [&environment] { return Usage(environment).cpu_seconds; },
+          environment.peers};
 }
 
 // The record that an earlier run of this invocation left.
@@ -68,8 +72,8 @@ std::optional<SliceRecord> FindRecord(ObjectStore& store, const SliceRequest& re
 
 // Absent at first: the others may still be starting.
 std::optional<int64_t> UnreachedPeers(const SlicePeers& peers, Runtime& runtime, Instant started) {
-  if (runtime.clock.Now() - started < kPeersStart) return std::nullopt;
-  return peers.Unreached();
+  if (runtime.clock.Now() - started < kMissed) return std::nullopt;
+  return peers.Unreached(kMissed);
 }
 
 void AddCounts(const PeerCounts& counts, SliceRecord* record) {
@@ -111,75 +115,97 @@ bool IsPermanent(StatusCode code) {
          code == StatusCode::kUnauthenticated || code == StatusCode::kUnimplemented;
 }
 
-SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
-                      const SliceRequest& request, SliceSignals& signals, Instant started,
-                      const std::function<void(const ProgressLine&)>& emit, KeptTraining& kept) {
-  const ProcessUsage before = Usage(environment);
+SliceRecord BlankRecord(const SliceRequest& request) {
   SliceRecord record;
   record.invocation = request.invocation;
   record.next_iteration = request.first_iteration;
-  if (environment.use_credentials) environment.use_credentials(request.credentials);
-  auto store = environment.open_store(request.store);
-  Status status = store.status();
-  if (status.ok()) {
-    RetryingObjectStore patient(**store, runtime, RetriesUntil(signals.interrupt));
-    MeteredObjectStore metered(patient, runtime.clock);
-    PhaseMeter phases(runtime.clock, PhaseSourcesOf(environment, metered), started);
-    if (auto earlier = FindRecord(metered, request)) return *std::move(earlier);
-    const bool trains = request.role().kind != RoleKind::kProfile;
-    std::optional<SliceExchange> exchange;
-    if (trains) {
-      exchange.emplace(runtime, environment.peers, request, metered, signals.interrupt);
-    }
-    const SlicePeers* const peers = trains ? exchange->peers() : nullptr;
-    // A profile measures exchanges with itself, as training will find them.
-    std::optional<LocalBells> own_bells;
-    if (environment.peers.network != nullptr && !trains) own_bells.emplace(runtime);
-    const auto tell = [&](ProgressLine line) {
-      const StoreCounters counts = metered.Counts();
-      line.objects_added = metered.TakeMostAdded();
-      line.puts = counts.PricedPuts();
-      line.gets = counts.PricedGets();
-      if (peers != nullptr) line.unreached_peers = UnreachedPeers(*peers, runtime, started);
-      emit(line);
-    };
-    const RoleContext context = {runtime,
-                                 metered,
-                                 signals.interrupt,
-                                 request,
-                                 tell,
-                                 [&signals] { return signals.stop_wanted.load(); },
-                                 environment.pace ? environment.pace : [] {},
-                                 phases,
-                                 started,
-                                 own_bells.has_value() ? &*own_bells : nullptr};
-    const TrainingEnvironment training = TrainingPart(environment, kept);
-    status = trains ? RunTrainingRoles(context, exchange->transport(), training, &record)
-                    : RunProfileRole(context, training, &record);
-    if (trains && status.ok()) {
-      phases.Enter(Phase::kPush);
-      status = exchange->Finish();
-    }
-    if (peers != nullptr) {
-      AddCounts(peers->Counts(), &record);
-      const auto& tell_unreached = environment.peers.tell_unreached;
-      if (tell_unreached && peers->Unreached() > 0) tell_unreached(peers->LastRefusal());
-    }
-    record.store = metered.Counts();
-    record.latencies = metered.Latencies();
-    record.phases = phases.Settle();
-    record.wall_seconds = record.phases.WallSeconds();
+  return record;
+}
+
+void Fail(const Status& status, SliceRecord* record) {
+  record->permanent = record->permanent || IsPermanent(status.code());
+  record->outcome = SliceOutcome::kFailed;
+  record->error = status;
+}
+
+// Until its record is written, another function may be started in its place, and goes on with what
+// the servers keep for it. Who serves is not replaced, and nobody's record waits for its own.
+bool MayBeReplaced(const SliceRequest& request) {
+  return request.role().kind == RoleKind::kWorker &&
+         request.plan.aggregation.placement == Placement::kDedicated;
+}
+
+SliceRecord RunOnStore(Runtime& runtime, const SliceEnvironment& environment, ObjectStore& store,
+                       const SliceRequest& request, SliceSignals& signals, Instant started,
+                       const std::function<void(const ProgressLine&)>& emit, KeptTraining& kept) {
+  const ProcessUsage before = Usage(environment);
+  SliceRecord record = BlankRecord(request);
+  RetryingObjectStore patient(store, runtime, RetriesUntil(signals.interrupt));
+  MeteredObjectStore metered(patient, runtime.clock);
+  PhaseMeter phases(runtime.clock, PhaseSourcesOf(environment, metered), started);
+  if (auto earlier = FindRecord(metered, request)) return *std::move(earlier);
+  const bool trains = request.role().kind != RoleKind::kProfile;
+  std::optional<SliceExchange> exchange;
+  if (trains) exchange.emplace(runtime, environment.peers, request, metered, signals.interrupt);
+  const SlicePeers* const peers = trains ? exchange->peers() : nullptr;
+  // A profile measures exchanges with itself, as training will find them.
+  std::optional<LocalBells> own_bells;
+  if (environment.peers.network != nullptr && !trains) own_bells.emplace(runtime);
+  const auto tell = [&](ProgressLine line) {
+    const StoreCounters counts = metered.Counts();
+    line.objects_added = metered.TakeMostAdded();
+    line.puts = counts.PricedPuts();
+    line.gets = counts.PricedGets();
+    if (peers != nullptr) line.unreached_peers = UnreachedPeers(*peers, runtime, started);
+    emit(line);
+  };
+  const RoleContext context = {runtime,
+                               metered,
+                               signals.interrupt,
+                               request,
+                               tell,
+                               [&signals] { return signals.stop_wanted.load(); },
+                               environment.pace ? environment.pace : [] {},
+                               phases,
+                               started,
+                               own_bells.has_value() ? &*own_bells : nullptr};
+  const TrainingEnvironment training = TrainingPart(environment, kept);
+  Status status = trains ? RunTrainingRoles(context, exchange->transport(), training, &record)
+                         : RunProfileRole(context, training, &record);
+  if (trains && status.ok()) {
+    phases.Enter(Phase::kPush);
+    if (!MayBeReplaced(request)) exchange->SayDone();
+    status = exchange->Finish();
   }
-  if (!status.ok()) {
-    record.permanent = record.permanent || IsPermanent(status.code());
-    record.outcome = SliceOutcome::kFailed;
-    record.error = status;
+  if (peers != nullptr) {
+    AddCounts(peers->Counts(), &record);
+    const auto& tell_unreached = environment.peers.tell_unreached;
+    if (tell_unreached && peers->Unreached(kMissed) > 0) tell_unreached(peers->LastRefusal());
   }
+  record.store = metered.Counts();
+  record.latencies = metered.Latencies();
+  record.phases = phases.Settle();
+  record.wall_seconds = record.phases.WallSeconds();
+  if (!status.ok()) Fail(status, &record);
   const ProcessUsage after = Usage(environment);
   record.cpu_seconds = after.cpu_seconds - before.cpu_seconds;
   record.max_rss_bytes = after.max_rss_bytes;
-  if (!store.ok()) record.wall_seconds = ToSeconds(runtime.clock.Now() - started);
-  if (store.ok() && LeavesRecord(record, signals)) WriteRecord(runtime, **store, request, &record);
+  if (LeavesRecord(record, signals)) WriteRecord(runtime, store, request, &record);
+  if (trains && record.error.ok() && MayBeReplaced(request)) exchange->SayDone();
+  return record;
+}
+
+SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
+                      const SliceRequest& request, SliceSignals& signals, Instant started,
+                      const std::function<void(const ProgressLine&)>& emit, KeptTraining& kept) {
+  if (environment.use_credentials) environment.use_credentials(request.credentials);
+  const auto store = environment.open_store(request.store);
+  if (store.ok()) {
+    return RunOnStore(runtime, environment, **store, request, signals, started, emit, kept);
+  }
+  SliceRecord record = BlankRecord(request);
+  Fail(store.status(), &record);
+  record.wall_seconds = ToSeconds(runtime.clock.Now() - started);
   return record;
 }
 

@@ -3,19 +3,14 @@
 
 #include <algorithm>
 #include <map>
-#include <vector>
-
-#include "common/protocol/object_keys.h"
+#include <set>
 
 namespace lambdadnn {
 
-Result<int64_t> FindVersionToJoin(const RoleContext& context) {
-  LDNN_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects,
-                        ListAll(context.store, ExchangeScopePrefix(context.scope())));
+Result<int64_t> FindVersionToJoin(const RoleContext& context, Transport& transport) {
+  LDNN_ASSIGN_OR_RETURN(const std::set<WeightsShard> found, transport.FindWeights());
   std::map<int64_t, int> shards;  // of each version
-  for (const ObjectInfo& object : objects) {
-    if (const auto version = VersionOfWeightsKey(context.scope(), object.key)) ++shards[*version];
-  }
+  for (const WeightsShard& weights : found) ++shards[weights.version];
   int64_t newest = context.request.first_iteration;
   for (const auto& [version, count] : shards) {
     if (count == context.request.plan.aggregation.shards) newest = std::max(newest, version);

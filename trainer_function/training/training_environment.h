@@ -12,6 +12,7 @@
 #include "trainer_function/data/dataset.h"
 #include "trainer_function/model/trainable_model.h"
 #include "trainer_function/training/kept_training.h"
+#include "trainer_function/transport/slice_peers.h"
 
 namespace lambdadnn {
 
@@ -26,6 +27,8 @@ struct TrainingEnvironment {
   std::function<int64_t()> max_rss_bytes;
   // CPU time of this process so far, all threads. Never null.
   std::function<double()> cpu_seconds;
+  // How functions reach each other, for role profile.
+  PeerAccess peers = {};
 };
 
 }  // namespace lambdadnn

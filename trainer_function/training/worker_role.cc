@@ -164,7 +164,7 @@ Status WorkerRole::Load() {
   state_ = ParameterState::Zero({0, plan_.parameters}, 0);
   int64_t version = request_.first_iteration;
   if (request_.rejoins()) {
-    LDNN_ASSIGN_OR_RETURN(version, FindVersionToJoin(context_));
+    LDNN_ASSIGN_OR_RETURN(version, FindVersionToJoin(context_, session_.transport()));
   }
   LDNN_RETURN_IF_ERROR(version > request_.first_iteration ? JoinAt(version) : Begin());
   model_->SetVector(state_.weights, version);

@@ -12,6 +12,9 @@ namespace {
 
 // Of a pull that finds no connection: one may be about to be made.
 constexpr Duration kBeforeFirstQuestion = std::chrono::milliseconds(50);
+// For connections to those that have waited for this function, when it takes another's place.
+constexpr double kConnectSeconds = 2 * kSilenceSeconds;
+constexpr const char* kJoining = "looking for its place in the round";
 
 }  // namespace
 
@@ -85,6 +88,7 @@ DirectTransport::DirectTransport(Runtime& runtime, const PeerAccess& access,
       executor_(runtime.executor),
       monitor_(runtime.executor.NewMonitor()) {
   peers_.emplace(runtime, access, request, static_cast<PeerListener&>(*this));
+  peers_->Open();
 }
 
 DirectTransport::~DirectTransport() {
@@ -200,6 +204,31 @@ Status DirectTransport::Discard(std::span<const ExchangeObjectName> names) {
   return stored.empty() ? OkStatus() : store_.Discard(stored);
 }
 
+Result<std::set<WeightsShard>> DirectTransport::FindWeights() {
+  const std::set<PeerId> others = peers_->Dialed();
+  {
+    const Instant until = clock_.Now() + FromSeconds(kConnectSeconds);
+    const MonitorLock lock(*monitor_);
+    while (!std::ranges::includes(connected_, others) && clock_.Now() < until) {
+      LDNN_RETURN_IF_ERROR(WaitALittle(kJoining));
+    }
+    finding_ = connected_;
+    peers_->Send({finding_.begin(), finding_.end()}, FrameType::kFind, {});
+    while (!finding_.empty()) LDNN_RETURN_IF_ERROR(WaitALittle(kJoining));
+  }
+  // What those hold lies there that are not connected.
+  LDNN_ASSIGN_OR_RETURN(std::set<WeightsShard> found, store_.FindWeights());
+  const MonitorLock lock(*monitor_);
+  found.merge(found_);
+  return found;
+}
+
+Status DirectTransport::WaitALittle(const char* what) {
+  LDNN_RETURN_IF_ERROR(interrupt_.Check().WithContext(what));
+  monitor_->WaitUntil(std::min(interrupt_.deadline(), clock_.Now() + kAbortLook));
+  return OkStatus();
+}
+
 bool DirectTransport::AllIsFetched() const {
   return !storing_ && std::ranges::all_of(held_, [this](const auto& entry) {
     const Held& held = entry.second;
@@ -209,13 +238,16 @@ bool DirectTransport::AllIsFetched() const {
   });
 }
 
+void DirectTransport::SayDone() {
+  const MonitorLock lock(*monitor_);
+  is_done_ = true;
+  peers_->SendToAll(FrameType::kDone);
+}
+
 Status DirectTransport::Finish() {
   const MonitorLock lock(*monitor_);
-  finishes_ = true;
-  peers_->SendToAll(FrameType::kDone);
   while (failure_.ok() && !AllIsFetched()) {
-    LDNN_RETURN_IF_ERROR(interrupt_.Check().WithContext("waiting for readers of what was made"));
-    monitor_->WaitUntil(std::min(interrupt_.deadline(), clock_.Now() + kAbortLook));
+    LDNN_RETURN_IF_ERROR(WaitALittle("waiting for readers of what was made"));
   }
   return failure_;
 }
@@ -278,6 +310,25 @@ Status DirectTransport::OnObject(const PeerId& from, Bytes object) {
   return OkStatus();
 }
 
+Status DirectTransport::OnFind(const PeerId& from) {
+  std::vector<ExchangeObjectName> names;
+  const MonitorLock lock(*monitor_);
+  for (const auto& [name, held] : held_) {
+    const bool reads = std::ranges::count(held.readers, from) > 0;
+    if (name.kind == ObjectKind::kWeights && reads) names.push_back(name);
+  }
+  peers_->Send({from}, FrameType::kFound, EncodeObjectNames(names));
+  return OkStatus();
+}
+
+Status DirectTransport::OnFound(const PeerId& from, const std::vector<ExchangeObjectName>& names) {
+  const MonitorLock lock(*monitor_);
+  for (const ExchangeObjectName& name : names) found_.insert({name.iteration, name.shard});
+  finding_.erase(from);
+  monitor_->NotifyAll();
+  return OkStatus();
+}
+
 void DirectTransport::OnDone(const PeerId& peer) {
   const MonitorLock lock(*monitor_);
   done_.insert(peer);
@@ -290,7 +341,7 @@ void DirectTransport::OnConnected(const PeerId& peer) {
   // It may be another function in the same role, that never had what the first one was sent.
   if (!connected_.insert(peer).second) Store(peer);
   // It was said over a connection that has ended.
-  if (finishes_) peers_->Send({peer}, FrameType::kDone, {});
+  if (is_done_) peers_->Send({peer}, FrameType::kDone, {});
   for (const auto& [name, awaited] : awaited_) {
     if (peers_->WriterOf(name) == peer) Ask(name);
   }
@@ -300,6 +351,7 @@ void DirectTransport::OnConnected(const PeerId& peer) {
 void DirectTransport::OnLost(const PeerId& peer) {
   const MonitorLock lock(*monitor_);
   connected_.erase(peer);
+  finding_.erase(peer);
   for (auto asked = asked_.begin(); asked != asked_.end();) {
     asked->second.erase(peer);
     asked = asked->second.empty() ? asked_.erase(asked) : std::next(asked);

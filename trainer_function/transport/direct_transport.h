@@ -43,8 +43,11 @@ class DirectTransport final : public Transport, private PeerListener {
   Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) override;
   Status Discard(std::span<const ExchangeObjectName> names) override;
   bool HoldsInMemory() const override { return true; }
-  // All that this function reads has come: nobody need keep or store anything for it any more.
-  // Waits for what is still being stored for others.
+  // In the memory of connected functions, and in the store. From then on no connected function
+  // takes anything of another one in this role.
+  Result<std::set<WeightsShard>> FindWeights() override;
+  // As SliceExchange's.
+  void SayDone();
   Status Finish();
 
   const SlicePeers& peers() const { return *peers_; }
@@ -66,6 +69,8 @@ class DirectTransport final : public Transport, private PeerListener {
   void OnDoorbell(const PeerId&, const ExchangeObjectName&) override {}
   Status OnPull(const PeerId& from, const ExchangeObjectName& name) override;
   Status OnObject(const PeerId& from, Bytes object) override;
+  Status OnFind(const PeerId& from) override;
+  Status OnFound(const PeerId& from, const std::vector<ExchangeObjectName>& names) override;
   void OnDone(const PeerId& peer) override;
   void OnConnected(const PeerId& peer) override;
   void OnLost(const PeerId& peer) override;
@@ -76,6 +81,8 @@ class DirectTransport final : public Transport, private PeerListener {
   // Has all that is held for this peer stored.
   void Store(const PeerId& peer);
   void Ask(const ExchangeObjectName& name);
+  // For a change; an error when the slice ends first.
+  Status WaitALittle(const char* what);
   bool AllIsFetched() const;
 
   // On a task of its own: stores what is held for those whose connections have ended.
@@ -98,9 +105,11 @@ class DirectTransport final : public Transport, private PeerListener {
   std::map<ExchangeObjectName, Awaited> awaited_;
   std::set<PeerId> connected_;
   std::set<PeerId> done_;
+  std::set<PeerId> finding_;  // that have not answered
+  std::set<WeightsShard> found_;
   std::deque<ExchangeObjectName> to_store_;
   bool storing_ = false;  // the task runs
-  bool finishes_ = false;
+  bool is_done_ = false;
   Status failure_;  // to store something
   std::unique_ptr<Task> storing_task_;
   std::optional<SlicePeers> peers_;  // calls the above until it has gone

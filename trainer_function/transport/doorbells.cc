@@ -6,7 +6,9 @@
 namespace lambdadnn {
 
 Doorbells::Doorbells(Runtime& runtime, const PeerAccess& access, const SliceRequest& request)
-    : names_(runtime), peers_(runtime, access, request, *this) {}
+    : names_(runtime), peers_(runtime, access, request, *this) {
+  peers_.Open();
+}
 
 void Doorbells::Ring(const ExchangeObjectName& name) {
   peers_.Send(peers_.ReadersOf(name), FrameType::kDoorbell, EncodeObjectName(name));
@@ -21,14 +23,6 @@ std::unique_ptr<ArrivalWatch> Doorbells::Watch(const ExchangeObjectName& name) {
 }
 
 void Doorbells::OnDoorbell(const PeerId&, const ExchangeObjectName& name) { names_.Ring(name); }
-
-Status Doorbells::OnPull(const PeerId&, const ExchangeObjectName&) {
-  return FailedPreconditionError("objects of this plan lie in the store");
-}
-
-Status Doorbells::OnObject(const PeerId&, Bytes) {
-  return FailedPreconditionError("objects of this plan lie in the store");
-}
 
 void Doorbells::OnLost(const PeerId& peer) {
   // It may have rung before that was known.

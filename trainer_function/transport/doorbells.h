@@ -22,13 +22,13 @@ class Doorbells final : public Bells, private PeerListener {
   bool Expects(const ExchangeObjectName& name) const override;
   std::unique_ptr<ArrivalWatch> Watch(const ExchangeObjectName& name) override;
 
+  // As SliceExchange's.
+  void SayDone() { peers_.SendToAll(FrameType::kDone); }
+
   const SlicePeers& peers() const { return peers_; }
 
  private:
   void OnDoorbell(const PeerId& from, const ExchangeObjectName& name) override;
-  Status OnPull(const PeerId& from, const ExchangeObjectName& name) override;
-  Status OnObject(const PeerId& from, Bytes object) override;
-  void OnDone(const PeerId&) override {}
   void OnConnected(const PeerId&) override {}
   void OnLost(const PeerId& peer) override;
 

@@ -32,6 +32,11 @@ Transport& SliceExchange::transport() {
   return *store_;
 }
 
+void SliceExchange::SayDone() {
+  if (direct_.has_value()) direct_->SayDone();
+  if (bells_.has_value()) bells_->SayDone();
+}
+
 const SlicePeers* SliceExchange::peers() const {
   if (direct_.has_value()) return &direct_->peers();
   return bells_.has_value() ? &bells_->peers() : nullptr;

@@ -24,6 +24,9 @@ class SliceExchange {
   Transport& transport();
   // Null where this function reaches no others.
   const SlicePeers* peers() const;
+  // Nobody need keep anything for this function any more, nor miss it: it has all that it reads,
+  // and no other will take its place.
+  void SayDone();
   // The slice's roles have ended well: waits until the others have what they still need of it.
   Status Finish() { return direct_.has_value() ? direct_->Finish() : OkStatus(); }
 

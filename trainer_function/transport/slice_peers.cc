@@ -36,6 +36,7 @@ PeerChannelOptions OptionsOf(const PeerAccess& access, const SliceRequest& reque
   const AggregationPlan& aggregation = request.plan.aggregation;
   PeerChannelOptions options;
   options.key = access.key;
+  options.opens_at_once = false;
   PeerHello& self = options.self;
   self.job = Xxh3(AsBytes(request.job.uid));
   self.plan_revision = request.plan.revision;
@@ -57,9 +58,9 @@ PeerChannelOptions OptionsOf(const PeerAccess& access, const SliceRequest& reque
   return options;
 }
 
-std::vector<PeerId> DialedBy(const SliceRequest& request) {
-  std::vector<PeerId> dialed;
-  for (const Peer& peer : request.peers) dialed.push_back({peer.role.kind, peer.role.rank});
+std::map<PeerId, Instant> DialedBy(const SliceRequest& request, Instant now) {
+  std::map<PeerId, Instant> dialed;
+  for (const Peer& peer : request.peers) dialed[{peer.role.kind, peer.role.rank}] = now;
   return dialed;
 }
 
@@ -69,8 +70,9 @@ SlicePeers::SlicePeers(Runtime& runtime, const PeerAccess& access, const SliceRe
                        PeerListener& listener)
     : aggregation_(request.plan.aggregation),
       own_(ExchangeRoleOf(request.role())),
-      dialed_(DialedBy(request)),
+      clock_(runtime.clock),
       listener_(listener),
+      missed_since_(DialedBy(request, clock_.Now())),
       channel_(std::make_unique<PeerChannel>(runtime, *access.network,
                                              static_cast<PeerListener&>(*this),
                                              OptionsOf(access, request))) {}
@@ -101,10 +103,19 @@ void SlicePeers::SendToAll(FrameType type) {
   Send(PeersOf(aggregation_, FunctionsMeeting(aggregation_, own_)), type, {});
 }
 
-int64_t SlicePeers::Unreached() const {
+std::set<PeerId> SlicePeers::Dialed() const {
   const std::lock_guard lock(mutex_);
-  return std::count_if(dialed_.begin(), dialed_.end(),
-                       [this](const PeerId& peer) { return !connected_.contains(peer); });
+  std::set<PeerId> dialed;
+  for (const auto& [peer, since] : missed_since_) dialed.insert(peer);
+  return dialed;
+}
+
+int64_t SlicePeers::Unreached(Duration at_least) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::count_if(missed_since_, [&](const auto& missed) {
+    const auto& [peer, since] = missed;
+    return !connected_.contains(peer) && !done_.contains(peer) && clock_.Now() - since >= at_least;
+  });
 }
 
 void SlicePeers::OnDoorbell(const PeerId& from, const ExchangeObjectName& name) {
@@ -126,12 +137,29 @@ Status SlicePeers::OnObject(const PeerId& from, Bytes object) {
   return listener_.OnObject(from, std::move(object));
 }
 
-void SlicePeers::OnDone(const PeerId& peer) { listener_.OnDone(peer); }
+Status SlicePeers::OnFound(const PeerId& from, const std::vector<ExchangeObjectName>& names) {
+  for (const ExchangeObjectName& name : names) {
+    const bool is_its_own = name.kind == ObjectKind::kWeights &&
+                            IsExchanged(aggregation_, ExchangeObjectOf(name)) &&
+                            WriterOf(name) == from;
+    if (!is_its_own) return InvalidArgumentError("it has found what it does not write");
+  }
+  return listener_.OnFound(from, names);
+}
+
+void SlicePeers::OnDone(const PeerId& peer) {
+  {
+    const std::lock_guard lock(mutex_);
+    done_.insert(peer);
+  }
+  listener_.OnDone(peer);
+}
 
 void SlicePeers::OnConnected(const PeerId& peer) {
   {
     const std::lock_guard lock(mutex_);
     connected_.insert(peer);
+    done_.erase(peer);
   }
   listener_.OnConnected(peer);
 }
@@ -140,6 +168,9 @@ void SlicePeers::OnLost(const PeerId& peer) {
   {
     const std::lock_guard lock(mutex_);
     connected_.erase(peer);
+    if (const auto missed = missed_since_.find(peer); missed != missed_since_.end()) {
+      missed->second = clock_.Now();
+    }
   }
   listener_.OnLost(peer);
 }

@@ -161,6 +161,16 @@ Result<ReceivedObject> StoreTransport::PullSince(Instant since, const ExchangeOb
   }
 }
 
+Result<std::set<WeightsShard>> StoreTransport::FindWeights() {
+  LDNN_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects,
+                        ListAll(store_, ExchangeScopePrefix(scope_)));
+  std::set<WeightsShard> found;
+  for (const ObjectInfo& object : objects) {
+    if (const auto weights = WeightsOfKey(scope_, object.key)) found.insert(*weights);
+  }
+  return found;
+}
+
 Status StoreTransport::Discard(std::span<const ExchangeObjectName> names) {
   std::vector<std::string> keys;
   for (const ExchangeObjectName& name : names) keys.push_back(KeyOf(scope_, name));

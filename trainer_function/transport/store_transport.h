@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transport over an object store: each push is one object under a deterministic key; a pull polls
 // for it with the back-off of poll_schedule.h, or waits for its writer's doorbell or the store's
-// arrival hint. Never lists.
+// arrival hint. Lists for FindWeights alone.
 #pragma once
 
 #include <map>
@@ -38,6 +38,7 @@ class StoreTransport final : public Transport {
               ByteView payload) override;
   Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) override;
   Status Discard(std::span<const ExchangeObjectName> names) override;
+  Result<std::set<WeightsShard>> FindWeights() override;
 
   // Push, of an object that is encoded already: `parts` one after the other.
   Status PutObject(const ExchangeObjectName& name, std::span<const ByteView> parts);

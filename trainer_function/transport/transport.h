@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 
 #include "common/base/bytes.h"
@@ -49,6 +50,11 @@ class Transport {
   virtual Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) = 0;
   // The caller knows that these will not be pulled again.
   virtual Status Discard(std::span<const ExchangeObjectName> names) = 0;
+  // Weights of this round that can be pulled now, of any version: for a worker that takes another's
+  // place in it. Waits until no other function can be in its role any more.
+  virtual Result<std::set<WeightsShard>> FindWeights() {
+    return UnimplementedError("nobody takes the place of a function over this transport");
+  }
   // What is pushed stays in this process's memory until it is discarded, which is then cheap.
   virtual bool HoldsInMemory() const { return false; }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker that the platform took away is started again in the same round: the weights of the
-// iteration at which the others wait for it are in the store (docs/design/001-data-plane.md).
+// iteration at which the others wait for it are still there (docs/design/001-data-plane.md).
 #include <algorithm>
 #include <map>
 #include <set>
@@ -82,13 +82,8 @@ WriteDecision Rejoin(const JobSnapshot& snapshot, std::vector<BoundFunction> fun
 std::optional<std::vector<Action>> DecideRejoin(const JobSnapshot& snapshot,
                                                 const RoundView& view) {
   const Observations& observed = *snapshot.observations;
-  // A worker that is lost with servers in its function takes these along, and one that exchanges
-  // directly finds no weights in the store to begin with.
-  const AggregationPlan& aggregation = snapshot.job.status.plan->aggregation;
-  if (aggregation.placement != Placement::kDedicated ||
-      aggregation.transport != TransportKind::kObjectStore) {
-    return std::nullopt;
-  }
+  // A worker that is lost with servers in its function takes these along.
+  if (snapshot.job.status.plan->aggregation.placement != Placement::kDedicated) return std::nullopt;
   if (observed.credentials_changed || observed.store_moved) return std::nullopt;
   const std::vector<const RoundView::Entry*> lost = LostWorkers(snapshot, view);
   if (lost.empty()) return std::nullopt;

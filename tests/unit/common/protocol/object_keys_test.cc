@@ -11,11 +11,11 @@ const ExchangeScope kScope = {"root/team/uid-1", 2, 7};
 TEST(ObjectKeys, LayoutIsTheDocumentedOne) {
   EXPECT_EQ(GradientKey(kScope, 12, 0, 3, 5), "root/team/uid-1/x/r2.i7/12/g0/s3/5");
   EXPECT_EQ(WeightsKey(kScope, 12, 3), "root/team/uid-1/x/r2.i7/12/w/s3");
-  EXPECT_EQ(VersionOfWeightsKey(kScope, WeightsKey(kScope, 12, 3)), 12);
-  EXPECT_EQ(VersionOfWeightsKey(kScope, NormsKey(kScope, 12, 3)), std::nullopt);
-  EXPECT_EQ(VersionOfWeightsKey(kScope, GradientKey(kScope, 12, 0, 3, 1)), std::nullopt);
-  EXPECT_EQ(VersionOfWeightsKey({kScope.prefix, 2, 8}, WeightsKey(kScope, 12, 3)), std::nullopt);
-  EXPECT_EQ(VersionOfWeightsKey(kScope, ExchangeScopePrefix(kScope) + "x/w/s0"), std::nullopt);
+  EXPECT_EQ(WeightsOfKey(kScope, WeightsKey(kScope, 12, 3)), (WeightsShard{12, 3}));
+  EXPECT_EQ(WeightsOfKey(kScope, NormsKey(kScope, 12, 3)), std::nullopt);
+  EXPECT_EQ(WeightsOfKey(kScope, GradientKey(kScope, 12, 0, 3, 1)), std::nullopt);
+  EXPECT_EQ(WeightsOfKey({kScope.prefix, 2, 8}, WeightsKey(kScope, 12, 3)), std::nullopt);
+  EXPECT_EQ(WeightsOfKey(kScope, ExchangeScopePrefix(kScope) + "x/w/s0"), std::nullopt);
   EXPECT_EQ(NormsKey(kScope, 12, 3), "root/team/uid-1/x/r2.i7/12/n/s3");
   EXPECT_EQ(CheckpointPartKey(kScope, 12, 3), "root/team/uid-1/checkpoints/12/r2.i7/s3");
   EXPECT_EQ(CheckpointManifestKey(kScope, 12),

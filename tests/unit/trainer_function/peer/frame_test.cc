@@ -29,6 +29,10 @@ PeerHello ExampleHello() {
 
 ExchangeObjectName ExampleDoorbell() { return {ObjectKind::kWeights, 121, 2, 3, 0}; }
 
+std::vector<ExchangeObjectName> ExampleFound() {
+  return {{ObjectKind::kWeights, 120, 2, 3, 0}, {ObjectKind::kWeights, 121, 2, 3, 0}};
+}
+
 Bytes ExampleHeader() {
   ObjectHeader header;
   header.job = 0x1122334455667788;
@@ -55,7 +59,8 @@ Bytes Golden() {
                  EncodeFrame(FrameType::kDoorbell, EncodeObjectName(ExampleDoorbell())),
                  EncodeFrame(FrameType::kPull, EncodeObjectName(ExampleDoorbell())),
                  EncodeObjectFrame(ExampleHeader(), AsBytes("payload!")),
-                 EncodeFrame(FrameType::kDone, {})});
+                 EncodeFrame(FrameType::kDone, {}), EncodeFrame(FrameType::kFind, {}),
+                 EncodeFrame(FrameType::kFound, EncodeObjectNames(ExampleFound()))});
 }
 
 FrameReader ReaderOfObjects() {
@@ -69,7 +74,7 @@ TEST(Frame, BytesAreTheGoldenFile) {
   EXPECT_EQ(std::string(AsText(Golden())), golden)
       << "the layout changed: functions of two images could not speak to each other";
   const std::vector<Frame> frames = ReaderOfObjects().Read(AsBytes(golden)).value();
-  ASSERT_EQ(frames.size(), 7u);
+  ASSERT_EQ(frames.size(), 9u);
   EXPECT_EQ(DecodeHello(frames[0].payload).value(), ExampleHello());
   EXPECT_EQ(frames[1].payload.size(), kProofBytes);
   EXPECT_EQ(frames[2], Frame{});
@@ -77,6 +82,8 @@ TEST(Frame, BytesAreTheGoldenFile) {
   EXPECT_EQ(DecodeObjectName(frames[4].payload).value(), ExampleDoorbell());
   EXPECT_EQ(DecodeHeader(frames[5].payload).value().iteration, 121);
   EXPECT_EQ(frames[6].type, FrameType::kDone);
+  EXPECT_EQ(frames[7].type, FrameType::kFind);
+  EXPECT_EQ(DecodeObjectNames(frames[8].payload).value(), ExampleFound());
 }
 
 TEST(Frame, ObjectsAreAsLongAsTheReaderAllows) {
@@ -112,10 +119,10 @@ TEST(Frame, WhatNoFrameBeginsWithIsRefusedByItsHeader) {
     uint8_t type;
     uint8_t reserved;
   };
-  for (const Row& row :
-       {Row{0, 0, 0}, Row{0, 8, 0}, Row{0, 255, 0}, Row{0, 3, 1}, Row{1, 3, 0}, Row{23, 4, 0},
-        Row{25, 4, 0}, Row{23, 5, 0}, Row{1, 7, 0}, Row{31, 2, 0}, Row{33, 2, 0}, Row{68, 1, 0},
-        Row{469, 1, 0}, Row{0xffffffff, 1, 0}, Row{0xffffffff, 4, 0}}) {
+  for (const Row& row : {Row{0, 0, 0}, Row{0, 10, 0}, Row{1, 8, 0}, Row{24 * kMostNames + 1, 9, 0},
+                         Row{0, 255, 0}, Row{0, 3, 1}, Row{1, 3, 0}, Row{23, 4, 0}, Row{25, 4, 0},
+                         Row{23, 5, 0}, Row{1, 7, 0}, Row{31, 2, 0}, Row{33, 2, 0}, Row{68, 1, 0},
+                         Row{469, 1, 0}, Row{0xffffffff, 1, 0}, Row{0xffffffff, 4, 0}}) {
     Bytes header(kFrameHeaderBytes);
     StoreLittleEndian(MutableByteView(header), 0, row.length);
     StoreLittleEndian(MutableByteView(header), 4, row.type);
@@ -124,6 +131,15 @@ TEST(Frame, WhatNoFrameBeginsWithIsRefusedByItsHeader) {
         << row.length << " " << int{row.type};
   }
   EXPECT_FALSE(FrameReader().Read(AsBytes("GET / HTTP/1.1\r\n\r\n")).ok());
+}
+
+TEST(Frame, ListsOfNamesAreWholeAndBounded) {
+  const std::vector<ExchangeObjectName> many(kMostNames + 1, ExampleDoorbell());
+  Bytes list = EncodeObjectNames(many);
+  EXPECT_EQ(DecodeObjectNames(list).value().size(), kMostNames);
+  EXPECT_THAT(DecodeObjectNames({}).value(), testing::IsEmpty());
+  list.pop_back();
+  EXPECT_EQ(DecodeObjectNames(list).status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST(Frame, NoMoreThanOneIsHeld) {

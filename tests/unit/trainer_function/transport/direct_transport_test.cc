@@ -16,7 +16,7 @@
 namespace lambdadnn {
 namespace {
 
-using testing::HasSubstr;
+using testing::ElementsAre;
 using testing::IsEmpty;
 
 const Role kFirstRole = {RoleKind::kWorker, 0, {}};
@@ -213,10 +213,44 @@ TEST_F(DirectTransportTest, AnotherFunctionInTheSameRoleIsServedAnew) {
   EXPECT_TRUE(Await([&] { return Stored() == 1; }));
 }
 
+TEST_F(DirectTransportTest, AFunctionInAnothersPlaceFindsTheWeightsThatAreHeld) {
+  MakeAll();
+  ExchangeObjectName next = kFifthWeights;
+  next.iteration = 6;
+  ASSERT_TRUE(Push(*root_, kFifthWeights).ok());
+  ASSERT_TRUE(Push(*root_, next).ok());
+  // The one before is still there, and the root waits for its gradient.
+  std::vector<float> pulled;
+  std::thread reader([&] { pulled = Pull(*root_, kFourthGradient); });
+  const auto later_network = Open();
+  const auto later = Make(kFirstRole, later_network, true, 2);
+  const auto found = later->direct->FindWeights();
+  ASSERT_TRUE(found.ok()) << found.status().ToString();
+  EXPECT_THAT(*found, ElementsAre(WeightsShard{5, 1}, WeightsShard{6, 1}));
+  ASSERT_TRUE(Push(*later, kFourthGradient).ok());
+  reader.join();
+  EXPECT_EQ(pulled, values_);
+}
+
+TEST_F(DirectTransportTest, AFunctionInAnothersPlaceFindsInTheStoreWhatItsRootsHold) {
+  MakeAll();
+  ASSERT_TRUE(Push(*root_, kFifthWeights).ok());
+  first_.reset();
+  ASSERT_TRUE(Await([&] { return Stored() == 1; }));
+  // Nothing listens there.
+  SliceRequest request = RequestOf(kFirstRole, true, 2);
+  request.peers.front().address = AddressOf(Open());
+  first_ = std::make_unique<DirectPart>(runtime_, *first_network_, memory_, request);
+  const auto found = first_->direct->FindWeights();
+  ASSERT_TRUE(found.ok()) << found.status().ToString();
+  EXPECT_THAT(*found, ElementsAre(WeightsShard{5, 1}));
+}
+
 TEST_F(DirectTransportTest, NothingIsKeptForWhoIsDone) {
   MakeAll();
   ASSERT_TRUE(Push(*root_, kFifthWeights).ok());
   EXPECT_EQ(Pull(*first_, kFifthWeights), values_);
+  first_->direct->SayDone();
   ASSERT_TRUE(first_->direct->Finish().ok());
   first_.reset();
   ASSERT_TRUE(Await([&] { return !root_->direct->peers().IsConnected(kFirst); }));
@@ -236,10 +270,12 @@ TEST_F(DirectTransportTest, FinishWaitsForTheOthers) {
     finished = true;
   });
   EXPECT_EQ(Pull(*first_, kFifthWeights), values_);
+  first_->direct->SayDone();
   ASSERT_TRUE(first_->direct->Finish().ok());
   clock_.SleepFor(std::chrono::milliseconds(50));
   EXPECT_FALSE(finished) << "the second one may still want it";
   EXPECT_EQ(Pull(*second_, kFifthWeights), values_);
+  second_->direct->SayDone();
   ASSERT_TRUE(second_->direct->Finish().ok());
   root.join();
 }
@@ -259,8 +295,11 @@ TEST_F(DirectTransportTest, AStoreThatRefusesEndsTheSlice) {
 class FakeRoot final : public PeerListener {
  public:
   FakeRoot(Runtime& runtime, TcpNetwork& network, const SliceRequest& request)
-      : peers_(runtime, {&network, DerivePeerKeys("key").handshake}, request, *this) {}
+      : peers_(runtime, {&network, DerivePeerKeys("key").handshake}, request, *this) {
+    peers_.Open();
+  }
   std::vector<SharedBytes> answers;  // to one pull after the other
+  std::vector<ExchangeObjectName> found;
   std::atomic<int> pulls{0};
 
  private:
@@ -270,8 +309,10 @@ class FakeRoot final : public PeerListener {
     peers_.Send({from}, answers[std::min(number, answers.size() - 1)]);
     return OkStatus();
   }
-  Status OnObject(const PeerId&, Bytes) override { return OkStatus(); }
-  void OnDone(const PeerId&) override {}
+  Status OnFind(const PeerId& from) override {
+    peers_.Send({from}, FrameType::kFound, EncodeObjectNames(found));
+    return OkStatus();
+  }
   void OnConnected(const PeerId&) override {}
   void OnLost(const PeerId&) override {}
   SlicePeers peers_;
@@ -305,6 +346,16 @@ TEST_F(WrongObjects, AreAskedForAgainAndReportedInTheEnd) {
   const Status status = first_->direct->Pull(kFifthWeights, kLastTen).status();
   EXPECT_EQ(status.code(), StatusCode::kDataLoss) << status.ToString();
   EXPECT_EQ(first_->requests, 0);
+}
+
+TEST_F(WrongObjects, ThatAreFoundButNotItsOwnEndTheConnection) {
+  FakeRoot root(runtime_, *root_network_, RequestOf(kRootRole, true, 1));
+  root.found = {kFifthWeights, kFourthGradient};
+  first_ = Make(kFirstRole, first_network_);
+  const auto found = first_->direct->FindWeights();
+  ASSERT_TRUE(found.ok()) << found.status().ToString();
+  EXPECT_THAT(*found, IsEmpty());
+  EXPECT_GT(first_->direct->peers().Counts().lost, 0);
 }
 
 TEST_F(WrongObjects, ThatAreNoObjectsEndTheConnection) {

@@ -61,15 +61,41 @@ class DoorbellsTest : public testing::Test {
 
 TEST_F(DoorbellsTest, WritersAreExpectedToRingOnceTheyAreConnected) {
   EXPECT_FALSE(root_->Expects(kGradientOfFirst));
-  EXPECT_EQ(first_->peers().Unreached(), 1);
   wire_.Run(milliseconds(10));
   EXPECT_TRUE(root_->Expects(kGradientOfFirst));
   EXPECT_TRUE(first_->Expects(kNewWeights));
-  EXPECT_EQ(first_->peers().Unreached(), 0);
-  EXPECT_EQ(root_->peers().Unreached(), 0) << "it connects to nobody";
   first_.reset();
   wire_.Run(milliseconds(10));
   EXPECT_FALSE(root_->Expects(kGradientOfFirst));
+}
+
+TEST_F(DoorbellsTest, WhoIsMissedForLongIsNotReached) {
+  EXPECT_EQ(first_->peers().Unreached(milliseconds(0)), 1);
+  wire_.Run(milliseconds(10));
+  EXPECT_EQ(first_->peers().Unreached(milliseconds(0)), 0);
+  EXPECT_EQ(root_->peers().Unreached(milliseconds(0)), 0) << "it connects to nobody";
+  root_.reset();
+  wire_.Run(milliseconds(1000));
+  EXPECT_EQ(first_->peers().Unreached(milliseconds(2000)), 0) << "it may be replaced";
+  wire_.Run(milliseconds(1100));
+  EXPECT_EQ(first_->peers().Unreached(milliseconds(2000)), 1);
+  root_ = Make(root_network_, kRoot);
+  wire_.Run(milliseconds(1100));
+  EXPECT_EQ(first_->peers().Unreached(milliseconds(2000)), 0);
+}
+
+TEST_F(DoorbellsTest, WhoIsDoneIsNotMissed) {
+  wire_.Run(milliseconds(10));
+  root_->SayDone();
+  wire_.Run(milliseconds(10));
+  root_.reset();
+  wire_.Run(milliseconds(1000));
+  EXPECT_EQ(first_->peers().Unreached(milliseconds(0)), 0);
+  root_ = Make(root_network_, kRoot);
+  wire_.Run(milliseconds(1100));
+  root_.reset();
+  wire_.Run(milliseconds(1000));
+  EXPECT_EQ(first_->peers().Unreached(milliseconds(0)), 1) << "another, that was not done";
 }
 
 TEST_F(DoorbellsTest, EveryReaderIsToldAndNobodyElse) {
@@ -110,7 +136,7 @@ TEST_F(DoorbellsTest, WorkersThatServeRingEachOther) {
   first_ = Make(first_network_, kFirstWorker);
   second_ = Make(second_network_, kSecondWorker);
   wire_.Run(milliseconds(100));
-  ASSERT_EQ(first_->peers().Unreached() + second_->peers().Unreached(), 0);
+  ASSERT_EQ(first_->peers().Unreached({}) + second_->peers().Unreached({}), 0);
   const int host = HostOf(RequestOf(kFirstWorker).plan.aggregation, {1, 0, 1});
   Doorbells& serves = host == 0 ? *first_ : *second_;
   Doorbells& other = host == 0 ? *second_ : *first_;
