@@ -4,6 +4,8 @@
 #include <malloc.h>
 #include <sys/resource.h>
 
+#include <ctime>
+
 namespace lambdadnn {
 
 ProcessUsage CurrentProcessUsage() {
@@ -14,6 +16,12 @@ ProcessUsage CurrentProcessUsage() {
   };
   constexpr int64_t kKibibyte = 1024;  // Linux counts the resident set in these
   return {seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss * kKibibyte};
+}
+
+double ThreadCpuSeconds() {
+  timespec time{};
+  if (::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
 void KeepFreedMemory() {

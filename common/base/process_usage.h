@@ -12,6 +12,8 @@ struct ProcessUsage {
 };
 
 ProcessUsage CurrentProcessUsage();
+// Of the thread that asks; 0 where there is no such clock.
+double ThreadCpuSeconds();
 
 // From now on memory that is freed stays with the process, up to 128 MiB at once: for a loop that
 // needs as large vectors again and again. Returned to the kernel in between it comes back page by

@@ -11,6 +11,7 @@ namespace {
 // Shards that the function of one worker handles in an iteration.
 struct HostLoad {
   double pushed = 0;
+  double sent = 0;  // to one reader each
   double pulled = 0;
   double merged = 0;  // of children
   double updated = 0;
@@ -20,7 +21,9 @@ struct HostLoad {
 std::vector<HostLoad> LoadsOf(const AggregationPlan& plan) {
   const double of_group = static_cast<double>(plan.shards) / plan.spread;
   std::vector<HostLoad> loads(static_cast<size_t>(plan.workers()),
-                              {static_cast<double>(plan.shards), static_cast<double>(plan.shards)});
+                              {.pushed = static_cast<double>(plan.shards),
+                               .sent = static_cast<double>(plan.shards),
+                               .pulled = static_cast<double>(plan.shards)});
   const auto load_of = [&](const ServerPosition& position) -> HostLoad& {
     return loads[static_cast<size_t>(HostOf(plan, position))];
   };
@@ -33,6 +36,7 @@ std::vector<HostLoad> LoadsOf(const AggregationPlan& plan) {
       // One of its workers is beside it.
       load.pulled += (fan_in - 1) * of_group;
       load.pushed -= of_group;
+      load.sent -= of_group;
       load.kept += of_group;
     }
     if (position.level == plan.server_layers()) {
@@ -40,6 +44,7 @@ std::vector<HostLoad> LoadsOf(const AggregationPlan& plan) {
       load.pulled -= of_group;
       load.kept += of_group;
       if (plan.workers() > 1) load.pushed += of_group;
+      load.sent += of_group * (plan.workers() - 1);
       continue;
     }
     HostLoad& above = load_of(
@@ -48,6 +53,7 @@ std::vector<HostLoad> LoadsOf(const AggregationPlan& plan) {
       load.kept += of_group;
     } else {
       load.pushed += of_group;
+      load.sent += of_group;
       above.pulled += of_group;
     }
   }
@@ -64,7 +70,8 @@ ExchangeCpu HostCpuOf(const ExchangeShape& shape, const ExchangeRates& rates) {
   ExchangeCpu busiest;
   for (const HostLoad& load : LoadsOf(shape.aggregation)) {
     ExchangeCpu seconds;
-    seconds.worker_push = load.pushed * (cpu.push_seconds + bytes * cpu.push_seconds_per_byte);
+    seconds.worker_push = load.pushed * (cpu.push_seconds + bytes * cpu.push_seconds_per_byte) +
+                          load.sent * (rates.send_seconds + bytes * rates.send_seconds_per_byte);
     seconds.worker_pull =
         load.pulled * (cpu.pull_seconds + bytes * cpu.pull_seconds_per_byte) +
         bytes * (merge * (load.merged + kCopies * load.kept) + update * load.updated);
@@ -91,10 +98,15 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
   const auto pull = [&](double objects, double of_bytes) {
     return objects * cpu.pull_seconds + of_bytes * cpu.pull_seconds_per_byte;
   };
+  const auto send = [&](double objects, double of_bytes) {
+    return objects * rates.send_seconds + of_bytes * rates.send_seconds_per_byte;
+  };
   ExchangeCpu seconds;
-  seconds.worker_push = push(shards, bytes);
+  seconds.worker_push = push(shards, bytes) + send(shards, bytes);
   seconds.worker_pull = pull(shards, bytes);
-  seconds.server_update = group_bytes * update;
+  const double updating = group_bytes * update;
+  // A root sends its weights to all workers, others what they push to one.
+  seconds.server_update = updating + (plan.workers() - 1) * send(group_shards, group_bytes);
   const ServerCpu& server = rates.server;
   if (server.known()) {
     seconds.server_child =
@@ -102,11 +114,12 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
     // It was measured of a root.
     seconds.server_push =
         std::max(0.0, server.iteration_seconds + group_shards * server.shard_seconds +
-                          group_bytes * server.seconds_per_byte - seconds.server_update);
+                          group_bytes * server.seconds_per_byte - updating);
   } else {
     seconds.server_child = pull(group_shards, group_bytes) + group_bytes * merge;
     seconds.server_push = push(group_shards, group_bytes);
   }
+  seconds.server_push += send(group_shards, group_bytes);
   for (int level = 1; level <= plan.server_layers(); ++level) {
     const double of_level = plan.FanIn(level) * seconds.server_child + seconds.server_push +
                             (level == plan.server_layers() ? seconds.server_update : 0);

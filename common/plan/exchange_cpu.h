@@ -4,6 +4,7 @@
 //
 // A push is checksum, header and PUT of an object, and its DELETE later; a pull is GET, check and
 // copy. Each costs a time per object and a time per byte, which profiling measures.
+// Over connections a push keeps the object; sending it to each of its readers costs besides.
 //   worker           K pushes and K pulls, the vector up and down once
 //   server, level l  what was measured of one (ServerCpu); where nothing was, fan-in pulls a shard
 //                    of its group, the merge of fan-in shards and 1 push, and the root's update
@@ -26,11 +27,20 @@ struct TransferCpu {
   friend bool operator==(const TransferCpu&, const TransferCpu&) = default;
 };
 
-// Over a connection between functions (TransportKind::kDirect), TLS included, and how long one
-// object takes from its push to its reader besides. Profiling does not measure these: seen on one
-// development machine (docs/benchmarks.md).
-inline constexpr TransferCpu kDirectTransferCpu = {1e-4, 1e-9, 1e-4, 1.2e-9};
-inline constexpr double kDirectHopSeconds = 3e-4;
+// Of objects over a connection between functions (TransportKind::kDirect), TLS included.
+struct DirectTransfer {
+  TransferCpu cpu = {};  // of keeping one and letting it go again, and of receiving it
+  double send_seconds = 0;
+  double send_seconds_per_byte = 0;  // CPU time, of sending it to one reader
+  double hop_seconds = 0;            // from its push to the end of the pull that waits for it
+  double deviation_seconds = 0;      // standard deviation of that
+  double bytes_per_second = 0;       // what the bytes add to it; 0 = unknown
+  bool known() const { return hop_seconds > 0; }
+  friend bool operator==(const DirectTransfer&, const DirectTransfer&) = default;
+};
+// Where profiling has not measured it: seen on one development machine (docs/benchmarks.md).
+inline constexpr DirectTransfer kAssumedDirect = {
+    {5e-5, 3e-10, 5e-5, 1e-9}, 5e-5, 7e-10, 3e-4, 0, 5e8};
 
 // Of one request for an object that is not there yet; zero = unknown, or none is ever sent.
 struct PollCost {
@@ -67,6 +77,9 @@ struct ExchangeCpu {
 // What profiling measured of functions that exchange.
 struct ExchangeRates {
   TransferCpu transfer = {};
+  // Of sending an object to one reader: over connections.
+  double send_seconds = 0;
+  double send_seconds_per_byte = 0;
   ServerCpu server = {};
   double merge_bytes_per_second = 0;   // 0 = not limited
   double update_seconds_per_byte = 0;  // the root's, of its shards; 0 = unknown

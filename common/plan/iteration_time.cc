@@ -34,6 +34,7 @@ class Requests {
     return (std::ceil(count * shards / in_flight_) - std::ceil(count / in_flight_)) * request_ +
            count * (shards - 1) * transfer_;
   }
+  double transfer() const { return transfer_; }
 
  private:
   double request_;
@@ -69,6 +70,8 @@ ExchangeStages StagesOf(const ExchangeShape& shape, const ExchangeSpeeds& speeds
 
   const Requests server(speeds, bytes, Inverse(speeds.server_bytes_per_second));
   const double merge_one = bytes * Inverse(speeds.merge_bytes_per_second);
+  // Of a shard at the root, beyond one.
+  const double sends = speeds.root_sends_to_each ? (plan.workers() - 1) * server.transfer() : 0;
   stages.put_rest = server.Rest(1, group);
   double copies = 2.0 * plan.workers();  // of the vector that cross the store's network
   for (int level = 1; level <= plan.server_layers(); ++level) {
@@ -77,12 +80,13 @@ ExchangeStages StagesOf(const ExchangeShape& shape, const ExchangeSpeeds& speeds
     const double put = server.First(1);
     stages.levels += server.First(fan_in) + fan_in * merge_one + put;
     if (level == plan.server_layers()) {
-      stages.root_put = kUpdatePasses * merge_one + put;
-      stages.levels += kUpdatePasses * merge_one;
+      stages.root_put = kUpdatePasses * merge_one + put + sends;
+      stages.levels += kUpdatePasses * merge_one + sends;
       stages.root_rest = rest + (group - 1) * kUpdatePasses * merge_one;
     } else {
       stages.level_rest = std::max({stages.level_rest, rest, stages.put_rest});
     }
+    if (level == plan.server_layers()) stages.put_rest += (group - 1) * sends;
     copies += plan.Width(level - 1) + plan.Width(level);
   }
   if (shape.clip_by_global_norm) stages.norms = NormSeconds(shape, speeds);

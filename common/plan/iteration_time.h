@@ -35,6 +35,8 @@ struct ExchangeSpeeds {
   double store_bytes_per_second = 0;   // of the store, over all functions
   double request_seconds = 0;
   double merge_bytes_per_second = 0;  // of one server
+  // A root sends its weights to each worker, one after the other: over connections.
+  bool root_sends_to_each = false;
   int requests_in_flight = kRequestsInFlight;
 };
 

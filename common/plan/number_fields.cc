@@ -82,6 +82,23 @@ constexpr ProfileNumber kProfileDecimals[] = {
     OfProfile<&Profile::transfer, &TransferCpu::pull_seconds>("pullCpuSeconds", Unit::kSeconds),
     OfProfile<&Profile::transfer, &TransferCpu::pull_seconds_per_byte>("pullCpuSecondsPerByte",
                                                                        Unit::kSeconds),
+    OfProfile<&Profile::direct, &DirectTransfer::cpu, &TransferCpu::push_seconds>(
+        "directPushCpuSeconds", Unit::kSeconds),
+    OfProfile<&Profile::direct, &DirectTransfer::cpu, &TransferCpu::push_seconds_per_byte>(
+        "directPushCpuSecondsPerByte", Unit::kSeconds),
+    OfProfile<&Profile::direct, &DirectTransfer::cpu, &TransferCpu::pull_seconds>(
+        "directPullCpuSeconds", Unit::kSeconds),
+    OfProfile<&Profile::direct, &DirectTransfer::cpu, &TransferCpu::pull_seconds_per_byte>(
+        "directPullCpuSecondsPerByte", Unit::kSeconds),
+    OfProfile<&Profile::direct, &DirectTransfer::send_seconds>("directSendCpuSeconds",
+                                                               Unit::kSeconds),
+    OfProfile<&Profile::direct, &DirectTransfer::send_seconds_per_byte>(
+        "directSendCpuSecondsPerByte", Unit::kSeconds),
+    OfProfile<&Profile::direct, &DirectTransfer::hop_seconds>("directSeconds", Unit::kSeconds),
+    OfProfile<&Profile::direct, &DirectTransfer::deviation_seconds>("directDeviationSeconds",
+                                                                    Unit::kSeconds),
+    OfProfile<&Profile::direct, &DirectTransfer::bytes_per_second>("directBytesPerSecond",
+                                                                   Unit::kBytesPerSecond),
     OfProfile<&Profile::miss, &PollCost::seconds>("missSeconds", Unit::kSeconds),
     OfProfile<&Profile::miss, &PollCost::cpu_seconds>("missCpuSeconds", Unit::kSeconds),
     OfProfile<&Profile::server, &ServerCpu::iteration_seconds>("serverIterationCpuSeconds",

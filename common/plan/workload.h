@@ -55,7 +55,8 @@ struct WorkloadProfile {
   double checkpoint_seconds = 0;      // one checkpoint
   // CPU seconds: what a function of a fraction of a core takes several times as long for.
   double iteration_cpu_seconds = 0;        // of a step beside its samples
-  TransferCpu transfer;                    // of exchanged objects
+  TransferCpu transfer;                    // of objects that are exchanged through the store
+  DirectTransfer direct;                   // over connections; not known = without any
   PollCost miss;                           // where the store gives no hints
   ServerCpu server;                        // of a parameter server
   double start_cpu_seconds = 0;            // of a worker's cold start

@@ -206,16 +206,17 @@ struct SliceRecord {
   // Role profile: trainingSamples, testSamples, trainingBytes, loadedBytesPerSample, parameters,
   // classes, baseMemoryMib, leastMemoryMib, bytesPerSample, storeRequestSeconds,
   // storeBytesPerSecond, storeDeviationSeconds, StoreStreamsMetric() of each of kProbedStreams,
-  // missSeconds, mergeBytesPerSecond, checkpointSeconds, restoreSeconds, loadSeconds; and
+  // missSeconds, directSeconds, directDeviationSeconds, directBytesPerSecond,
+  // mergeBytesPerSecond, checkpointSeconds, restoreSeconds, loadSeconds; and
   // CPU time:
   // startCpuSeconds, loadCpuSecondsPerSample, stepCpuSeconds, iterationCpuSeconds,
   // finishCpuSeconds, pushCpuSeconds, pushCpuSecondsPerByte, pullCpuSeconds, pullCpuSecondsPerByte,
-  // missCpuSeconds, disturbedCpuSeconds, updateCpuSecondsPerByte, serverIterationCpuSeconds,
-  // serverShardCpuSeconds, serverChildCpuSeconds, serverCpuSecondsPerByte,
-  // serverChildCpuSecondsPerByte (docs/theory.md, section 3).
-  // Roles worker and server, where functions reach each other: doorbellsSent, doorbellsReceived,
-  // doorbellsDropped, peerObjects, peerObjectBytes, peersConnected, peersLost, peersRefused
-  // (docs/formats.md, "Slices").
+  // the same with direct before Push, Pull and Send, missCpuSeconds, disturbedCpuSeconds,
+  // updateCpuSecondsPerByte, serverIterationCpuSeconds, serverShardCpuSeconds,
+  // serverChildCpuSeconds, serverCpuSecondsPerByte, serverChildCpuSecondsPerByte (docs/theory.md,
+  // section 3). Roles worker and server, where functions reach each other: doorbellsSent,
+  // doorbellsReceived, doorbellsDropped, peerObjects, peerObjectBytes, peersConnected, peersLost,
+  // peersRefused (docs/formats.md, "Slices").
   std::map<std::string, double> metrics;
   // Role profile: seconds of a step, the mean of so many that there are a few dozen entries.
   std::vector<double> profile_iteration_seconds;

@@ -46,6 +46,14 @@ std::vector<Placement> PlacementChoices(const PlannerInput& input) {
   return {Placement::kDedicated, Placement::kWorkers};
 }
 
+std::vector<TransportKind> TransportChoices(const PlannerInput& input, int functions,
+                                            Placement placement) {
+  if (input.aggregation.transport) return {*input.aggregation.transport};
+  const bool alone = functions == 1 && placement == Placement::kWorkers;
+  if (alone || !input.profile.direct.known()) return {TransportKind::kObjectStore};
+  return {TransportKind::kObjectStore, TransportKind::kDirect};
+}
+
 // Adds [1, ..., below] and every tree with up to `more` layers in between.
 void AddTrees(std::vector<int> upwards, int more, std::vector<std::vector<int>>* trees) {
   std::vector<int> layers(upwards.rbegin(), upwards.rend());
@@ -146,8 +154,8 @@ bool SimplerAggregation(const AggregationPlan& a, const AggregationPlan& b) {
   const int servers_b = b.server_functions();
   const size_t layers_a = a.layers.size();
   const size_t layers_b = b.layers.size();
-  return std::tie(servers_a, a.shards, layers_a, a.spread, a.layers) <
-         std::tie(servers_b, b.shards, layers_b, b.spread, b.layers);
+  return std::tie(servers_a, a.shards, layers_a, a.spread, a.layers, a.transport) <
+         std::tie(servers_b, b.shards, layers_b, b.spread, b.layers, b.transport);
 }
 
 bool HasShardsFor(const PlannerInput& input, int spread) {
@@ -169,13 +177,15 @@ std::vector<AggregationPlan> AggregationOptions(const PlannerInput& input, int f
         for (const int spread : SpreadChoices(input, functions, placement, shards)) {
           AggregationPlan plan;
           plan.placement = placement;
-          plan.transport = input.aggregation.transport.value_or(TransportKind::kObjectStore);
           plan.shards = shards;
           plan.layers = layers;
           plan.spread = spread;
           const int servers = plan.server_functions();
           if (functions + servers > most && !options.empty()) continue;
-          options.emplace_back(servers, std::move(plan));
+          for (const TransportKind transport : TransportChoices(input, functions, placement)) {
+            plan.transport = transport;
+            options.emplace_back(servers, plan);
+          }
         }
       }
     }

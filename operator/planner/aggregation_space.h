@@ -13,6 +13,8 @@
 // own (s = K), on the trees [1, n] and [1, m, n] with the least sum of fan-ins
 //   placement  dedicated servers, and workers that serve (one given by the job: it alone; servers
 //              of a given size are dedicated)
+//   transport  the store, and connections where the profile has measured them (one given by the
+//              job: it alone; a worker that serves itself alone exchanges nothing)
 #pragma once
 
 #include <vector>
@@ -26,7 +28,7 @@ inline constexpr int kLargestSpread = 8;
 inline constexpr int kMostServerLayers = 3;
 
 // The order in which ties are broken: fewer server functions, fewer shards, fewer layers, smaller
-// spread, then the smaller widths from the top.
+// spread, then the smaller widths from the top, and the store before connections.
 bool SimplerAggregation(const AggregationPlan& a, const AggregationPlan& b);
 
 // Some number of shards that is considered is a multiple of `spread`.

@@ -42,6 +42,11 @@ constexpr Unknown kUnknown[] = {
     {"profile.workerBaseMemory", kOfExtended,
      [](const PlannerInput& in) { return in.profile.worker_base_memory_mib == 0; },
      "a worker needs memory for the model and its batch alone"},
+    {"profile.directSeconds", kOfExtended,
+     [](const PlannerInput& in) {
+       return in.aggregation.transport == TransportKind::kDirect && !in.profile.direct.known();
+     },
+     "connections take what they took on a development machine"},
     {"profile.iterationCpuSeconds", kOfFasDl,
      [](const PlannerInput& in) {
        return in.profile.iteration_cpu_seconds == 0 && in.profile.iteration_overhead_seconds == 0;

@@ -52,19 +52,56 @@ const std::vector<WorkloadProfile::StorePoint>* StreamsOf(const PlannerInput& in
   return counts ? &input.profile.store_streams : nullptr;
 }
 
+DirectTransfer DirectOf(const WorkloadProfile& profile) {
+  return profile.direct.known() ? profile.direct : kAssumedDirect;
+}
+
 // An iteration ends when the last of n workers has got the last of K shards. Each shard is handed
 // over from level to level and back, which takes about the mean of as many hand-overs, and the
 // slowest of n K as much longer.
 double StragglerSeconds(const PlannerInput& input, const AggregationPlan& plan) {
-  if (IsStated(input.platform.store_request_seconds)) return 0;
+  const bool direct = plan.transport == TransportKind::kDirect;
+  if (!direct && IsStated(input.platform.store_request_seconds)) return 0;
+  const double deviation =
+      direct ? DirectOf(input.profile).deviation_seconds : input.profile.store_deviation_seconds;
   const double hand_overs = plan.server_layers() + 1;
-  return std::sqrt(hand_overs) * input.profile.store_deviation_seconds *
-         ExpectedLargest(plan.workers() * plan.shards);
+  return std::sqrt(hand_overs) * deviation * ExpectedLargest(plan.workers() * plan.shards);
 }
 
-// What the profile measures of exchanges has these in it; what somebody states of a store is of a
-// request alone.
-PollCost QuestionsInVain(const PlannerInput& input) {
+// What was measured of a server that reads from the store, of one that reads over connections:
+// the rest is the same.
+ServerCpu Instead(const ServerCpu& server, const TransferCpu& store, const TransferCpu& direct) {
+  if (!server.known()) return server;
+  const auto instead = [](double all, double of_store, double of_direct) {
+    return std::max(0.0, all - of_store) + of_direct;
+  };
+  return {
+      server.iteration_seconds,
+      instead(server.shard_seconds, store.push_seconds, direct.push_seconds),
+      instead(server.child_seconds, store.pull_seconds, direct.pull_seconds),
+      instead(server.seconds_per_byte, store.push_seconds_per_byte, direct.push_seconds_per_byte),
+      instead(server.child_seconds_per_byte, store.pull_seconds_per_byte,
+              direct.pull_seconds_per_byte)};
+}
+
+ExchangeRates RatesOf(const WorkloadProfile& profile, TransportKind transport) {
+  ExchangeRates rates = {.transfer = profile.transfer,
+                         .server = profile.server,
+                         .merge_bytes_per_second = profile.merge_bytes_per_second,
+                         .update_seconds_per_byte = profile.update_cpu_seconds_per_byte};
+  if (transport != TransportKind::kDirect) return rates;
+  const DirectTransfer direct = DirectOf(profile);
+  rates.transfer = direct.cpu;
+  rates.send_seconds = direct.send_seconds;
+  rates.send_seconds_per_byte = direct.send_seconds_per_byte;
+  rates.server = Instead(profile.server, profile.transfer, direct.cpu);
+  return rates;
+}
+
+// What the profile measures of exchanges through a store has these in it; what somebody states of a
+// store is of a request alone.
+PollCost QuestionsInVain(const PlannerInput& input, TransportKind transport) {
+  if (transport == TransportKind::kDirect) return {};
   return IsStated(input.platform.store_request_seconds) ? input.profile.miss : PollCost{};
 }
 
@@ -227,12 +264,20 @@ WorkerTerms ExtendedModel::Workers(int functions) const {
   return terms;
 }
 
+// As of a store: a byte goes up and down again.
+double ExtendedModel::DirectBandwidth() const {
+  return Smallest(input_.platform.function_network_bytes_per_second.Or(0),
+                  2 * DirectOf(input_.profile).bytes_per_second);
+}
+
 ExchangeSpeeds ExtendedModel::SpeedsOf(const AggregationPlan& plan, int server_memory_mib) const {
   const bool hosted = plan.placement == Placement::kWorkers;
   ExchangeSpeeds speeds;
   if (plan.transport == TransportKind::kDirect) {
-    speeds.server_bytes_per_second = input_.platform.function_network_bytes_per_second.Or(0);
-    speeds.request_seconds = kDirectHopSeconds;
+    speeds.server_bytes_per_second = DirectBandwidth();
+    // A hand-over is a push and a pull.
+    speeds.request_seconds = DirectOf(input_.profile).hop_seconds / 2;
+    speeds.root_sends_to_each = true;
   } else {
     // Where workers serve their bandwidth is the workers': as if what stays in a function went
     // through the store as well.
@@ -281,13 +326,7 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
     option.stages = StagesOf(shape, speeds);
     option.straggler_seconds = StragglerSeconds(input_, plan);
   }
-  const bool direct = plan.transport == TransportKind::kDirect;
-  option.cpu =
-      ExchangeCpuOf(shape, {.transfer = direct ? kDirectTransferCpu : input_.profile.transfer,
-                            // Measured of one that reads from the store.
-                            .server = direct ? ServerCpu{} : input_.profile.server,
-                            .merge_bytes_per_second = input_.profile.merge_bytes_per_second,
-                            .update_seconds_per_byte = input_.profile.update_cpu_seconds_per_byte});
+  option.cpu = ExchangeCpuOf(shape, RatesOf(input_.profile, plan.transport));
   option.server_core_share = hosted ? 1 : CoreShare(option.server_memory_mib);
   if (platform.prices.put_request > 0 || platform.prices.get_request > 0) {
     option.requests = IterationCost(shape);
@@ -348,8 +387,8 @@ double ExtendedModel::StoreSeconds(const WorkerTerms& workers, int memory_mib,
                                    const AggregationOption& option) const {
   ExchangeStages stages = option.stages;
   const bool direct = option.plan.transport == TransportKind::kDirect;
-  const double bandwidth = direct ? input_.platform.function_network_bytes_per_second.Or(0)
-                                  : StoreBandwidth(workers.functions, memory_mib);
+  const double bandwidth =
+      direct ? DirectBandwidth() : StoreBandwidth(workers.functions, memory_mib);
   stages.worker_seconds_per_byte = bandwidth > 0 ? 1 / bandwidth : 0;
   return stages.PipelinedSeconds();
 }
@@ -435,7 +474,7 @@ IterationTerms ExtendedModel::Iteration(const WorkerTerms& workers, int memory_m
                          .exchange = cpu,
                          .hop = std::max(0.0, waits) / (levels + 1),
                          .straggler = option.straggler_seconds,
-                         .miss = QuestionsInVain(input_)},
+                         .miss = QuestionsInVain(input_, option.plan.transport)},
                         {.worker_share = share,
                          .server_share = option.server_core_share,
                          .period_seconds = input_.platform.cpu_period_seconds,

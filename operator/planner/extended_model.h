@@ -160,6 +160,7 @@ class ExtendedModel : public PerformanceModel {
   Bound LeastOfChoice(const Choice& choice, const Ceiling& ceiling);
   const AggregationOption& OptionOf(const Choice& choice);
   double StoreBandwidth(int functions, double memory_mib) const;
+  double DirectBandwidth() const;
   ExchangeSpeeds SpeedsOf(const AggregationPlan& plan, int server_memory_mib) const;
   double MilliCpu(double memory_mib) const;
   // Of a core, for one thread: min(1, quota); 1 without quotas.

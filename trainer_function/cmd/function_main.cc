@@ -219,14 +219,25 @@ void AwaitDrained(const SliceControl& slices, const FunctionHttp& http, const si
   }
 }
 
+std::optional<PeerSecret> TlsOfPeers(const FunctionSettings& settings, const PeerKeys& keys) {
+  return settings.peers_use_tls ? std::optional(keys.tls) : std::nullopt;
+}
+
 // Where other functions of the job connect; null = nowhere.
 Result<std::unique_ptr<TcpNetwork>> ListenToPeers(Runtime& runtime,
                                                   const FunctionSettings& settings,
                                                   const PeerKeys& keys) {
   if (!settings.peer_port.has_value()) return std::unique_ptr<TcpNetwork>();
-  const std::optional<PeerSecret> tls =
-      settings.peers_use_tls ? std::optional(keys.tls) : std::nullopt;
-  return TcpNetwork::Listen(runtime, settings.bind_address, *settings.peer_port, tls);
+  return TcpNetwork::Listen(runtime, settings.bind_address, *settings.peer_port,
+                            TlsOfPeers(settings, keys));
+}
+
+// PeerAccess::open_own.
+Result<OpenedNetwork> OpenOwnNetwork(Runtime& runtime, const std::optional<PeerSecret>& tls) {
+  const std::string host = "127.0.0.1";
+  LDNN_ASSIGN_OR_RETURN(auto network, TcpNetwork::Listen(runtime, host, 0, tls));
+  std::string address = host + ":" + std::to_string(network->port());
+  return OpenedNetwork{std::move(network), std::move(address)};
 }
 
 // LAMBDADNN_PORT_FILE: the port, and below it that of the peer channel where there is one.
@@ -320,6 +331,11 @@ int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials
                          LogWarning("peers", "does not reach all functions that it connects to",
                                     {{"last", why}});
                        }};
+  if (*peers != nullptr) {
+    environment.peers.open_own = [&runtime, tls = TlsOfPeers(*settings, peer_keys)] {
+      return OpenOwnNetwork(runtime, tls);
+    };
+  }
 
   MetricsRegistry metrics;
   NumericsFingerprint fingerprint = {environment.isa, environment.libtorch};

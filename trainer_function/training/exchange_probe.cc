@@ -9,20 +9,13 @@
 #include "trainer_function/parameter_server/gradient_math.h"
 #include "trainer_function/parameter_server/optimizer.h"
 #include "trainer_function/transport/garbage_collector.h"
-#include "trainer_function/transport/transfer_pool.h"
 
 namespace lambdadnn {
 namespace {
 
 constexpr int kCheckpointProbes = 3;
 constexpr size_t kManifestBytes = 512;
-constexpr int kTransferProbes = 12;
-// More of them: a store may make a request wait now and then, and it is the mean that counts. No
-// more than a few where they take long.
-constexpr int kHandOverProbes = 24;
-constexpr int kFewestHandOvers = 5;
-constexpr double kHandOverSeconds = 2;
-constexpr double kMostWaitSeconds = 0.2;
+constexpr int kSteps = 12;
 // Exchanges at once: a few, of objects so small that a function has memory for all of them.
 constexpr int kFewestTogether = 3;
 constexpr int kMostTogether = 8;
@@ -31,112 +24,28 @@ constexpr int64_t kMostTogetherElements = 1 << 19;
 constexpr int kMissProbes = 12;
 constexpr double kMissPauseSeconds = 0.004;
 constexpr int kServerProbes = 5;
-// Objects of at least so many elements show what a byte costs; more of them show nothing new.
-constexpr int64_t kFewestElements = 1 << 16;
-constexpr int64_t kMostElements = 1 << 22;
 // Beside longer steps an exchange's CPU time does not count, and measuring it would take long.
 constexpr double kLongStepCpuSeconds = 0.1;
 
-// Of several exchanges at once. One after the other has the same name, so that its arrival is known
-// as one in a training is.
-ExchangeObjectName ProbeName(int stream) { return {ObjectKind::kGradient, 0, 0, stream, 0}; }
 // Beside all others for as long as these are measured. A store in a folder makes and removes the
 // folders of an object that is alone in them, which takes longer than the object itself on some
 // file systems; in training it has neighbours.
 constexpr int kNeighbour = 1 << 16;
 
-// Seconds of exchanges. One that the quota held up tells of the quota, which is known, and not of
-// the store.
-class ExchangeTimes {
- public:
-  void Add(double seconds, bool throttled) {
-    all_.push_back(seconds);
-    if (!throttled) unthrottled_.push_back(seconds);
-  }
-  double last() const { return all_.empty() ? 0 : all_.back(); }
-  // Of the store alone; all of them where the quota lets too few through.
-  HandOvers OfTheStore(size_t fewest) const {
-    const bool held_up = unthrottled_.size() < fewest;
-    return {held_up ? all_ : unthrottled_, held_up};
-  }
-
- private:
-  std::vector<double> all_;
-  std::vector<double> unthrottled_;
-};
-
 }  // namespace
-
-// A pull that waits for its object while `step` and then the push of it run, as in training.
-class ExchangeProbe::Exchange {
- public:
-  Exchange(ExchangeProbe& probe, std::span<const float> payload)
-      : clock_(probe.context_.runtime.clock),
-        transport_(probe.transport_),
-        payload_(payload),
-        metadata_{{0, static_cast<int64_t>(payload.size())}},
-        copy_(payload.size()),
-        pushes_(probe.context_.runtime, probe.context_.interrupt, "probe-push"),
-        pulls_(probe.context_.runtime, probe.context_.interrupt, "probe-pull") {}
-
-  const TransferMetadata& metadata() const { return metadata_; }
-  // From the push's begin to the pull's end, of the last Run().
-  double seconds() const { return seconds_; }
-
-  Status Run(const ExchangeObjectName& name, const std::function<Status()>& step) {
-    Await(name);
-    LDNN_RETURN_IF_ERROR(step());
-    const Instant begin = clock_.Now();
-    Push(name);
-    LDNN_RETURN_IF_ERROR(WaitArrived());
-    seconds_ = ToSeconds(clock_.Now() - begin);
-    return CleanUp(name);
-  }
-
-  // The parts of it, for several exchanges at once: from now on the pull waits.
-  void Await(const ExchangeObjectName& name) {
-    pulls_.Submit([this, name]() -> Status {
-      LDNN_ASSIGN_OR_RETURN(const ReceivedObject received,
-                            transport_.Pull(name, metadata_.elements));
-      const auto arrived = received.values<float>();
-      std::copy(arrived.begin(), arrived.end(), copy_.begin());
-      return OkStatus();
-    });
-  }
-  void Push(const ExchangeObjectName& name) {
-    pushes_.Submit([this, name] { return transport_.Push(name, metadata_, AsBytes(payload_)); });
-  }
-  Status WaitArrived() { return pulls_.WaitIdle(); }
-  Status CleanUp(const ExchangeObjectName& name) {
-    LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
-    return transport_.Discard(std::span(&name, 1));
-  }
-
- private:
-  Clock& clock_;
-  StoreTransport& transport_;
-  std::span<const float> payload_;
-  TransferMetadata metadata_;
-  std::vector<float> copy_;
-  TransferPool pushes_;
-  TransferPool pulls_;
-  double seconds_ = 0;
-};
 
 ExchangeProbe::ExchangeProbe(const RoleContext& context, const TrainingEnvironment& environment,
                              std::span<const float> gradient, SliceRecord* record)
     : context_(context),
       environment_(environment),
-      values_(gradient.begin(), gradient.end()),
+      values_(ProbedValues(gradient)),
       record_(*record),
       // Keys that no training of this job ever uses.
       transport_(
           context.runtime, context.store, context.interrupt,
           {ExchangePrefix(context.request.store.prefix) + "probe-" + context.request.role().Name(),
            1, 0},
-          context.request.job.uid, context.request.plan.block_elements, context.bells) {
-  values_.resize(std::clamp<size_t>(values_.size(), kFewestElements, kMostElements));
-}
+          context.request.job.uid, context.request.plan.block_elements, context.bells) {}
 
 // One part and its manifest: those of other shards are written at the same time by their own roots.
 Status ExchangeProbe::MeasureCheckpoint(int64_t parameters) {
@@ -168,32 +77,6 @@ Status ExchangeProbe::MeasureCheckpoint(int64_t parameters) {
   record_.metrics["checkpointSeconds"] = Median(writes);
   record_.metrics["restoreSeconds"] = Median(reads);
   return OkStatus();
-}
-
-Result<ExchangeProbe::Cpu> ExchangeProbe::TimeTransfers(int64_t elements) {
-  const auto payload = std::span<const float>(values_).first(static_cast<size_t>(elements));
-  std::vector<double> push;
-  std::vector<double> discard;
-  std::vector<double> both;
-  Exchange exchange(*this, payload);
-  for (int i = -1; i < kTransferProbes; ++i) {
-    const ExchangeObjectName name = ProbeName(0);
-    const double before = environment_.cpu_seconds();
-    LDNN_RETURN_IF_ERROR(transport_.Push(name, exchange.metadata(), AsBytes(payload)));
-    const double pushed = environment_.cpu_seconds();
-    LDNN_RETURN_IF_ERROR(transport_.Discard(std::span(&name, 1)));
-    const double discarded = environment_.cpu_seconds();
-    LDNN_RETURN_IF_ERROR(exchange.Run(name, [] { return OkStatus(); }));
-    const double exchanged = environment_.cpu_seconds();
-    context_.pace();
-    if (i < 0) continue;  // warms up
-    push.push_back(pushed - before);
-    discard.push_back(discarded - pushed);
-    both.push_back(exchanged - discarded);
-  }
-  const double push_alone = Median(push);
-  return Cpu{push_alone, std::max(0.0, Median(both) - push_alone - Median(discard)),
-             Median(discard)};
 }
 
 Result<double> ExchangeProbe::TimeDiscard() {
@@ -239,31 +122,12 @@ Status ExchangeProbe::MeasureMisses() {
   return OkStatus();
 }
 
-Result<HandOvers> ExchangeProbe::TimeHandOvers(int64_t elements) {
-  Exchange exchange(*this, std::span<const float>(values_).first(static_cast<size_t>(elements)));
-  // Who waits in training has waited as long as the exchange in the other direction takes: a store
-  // is slower for an object that it was asked for just then.
-  const auto wait = [&] {
-    context_.runtime.clock.SleepFor(FromSeconds(std::min(exchange.seconds(), kMostWaitSeconds)));
-    return OkStatus();
-  };
-  ExchangeTimes times;
-  const Instant begin = context_.runtime.clock.Now();
-  for (int i = 0; i < kHandOverProbes; ++i) {
-    const double elapsed = ToSeconds(context_.runtime.clock.Now() - begin);
-    if (i >= kFewestHandOvers && elapsed > kHandOverSeconds) break;
-    const double throttled = context_.phases.ThrottledSeconds();
-    LDNN_RETURN_IF_ERROR(exchange.Run(ProbeName(0), wait));
-    times.Add(exchange.seconds(), context_.phases.ThrottledSeconds() > throttled);
-    context_.pace();
-  }
-  return times.OfTheStore(kFewestHandOvers);
-}
-
 Result<HandOvers> ExchangeProbe::TimeTogether(int streams, int64_t elements) {
-  const auto payload = std::span<const float>(values_).first(static_cast<size_t>(elements));
-  std::vector<std::unique_ptr<Exchange>> exchanges;
-  for (int i = 0; i < streams; ++i) exchanges.push_back(std::make_unique<Exchange>(*this, payload));
+  const std::span<const float> payload = First(elements);
+  std::vector<std::unique_ptr<ProbedExchange>> exchanges;
+  for (int i = 0; i < streams; ++i) {
+    exchanges.push_back(std::make_unique<ProbedExchange>(Ends(), payload));
+  }
   ExchangeTimes times;
   const Instant first = context_.runtime.clock.Now();
   for (int round = 0; round < kMostTogether; ++round) {
@@ -283,7 +147,7 @@ Result<HandOvers> ExchangeProbe::TimeTogether(int streams, int64_t elements) {
     }
     context_.pace();
   }
-  return times.OfTheStore(kFewestTogether);
+  return times.WithoutQuota(kFewestTogether);
 }
 
 Status ExchangeProbe::MeasureStreams(double least_seconds) {
@@ -302,14 +166,14 @@ Status ExchangeProbe::MeasureStreams(double least_seconds) {
 Result<double> ExchangeProbe::TimeWithinSteps(const std::function<Status()>& step) {
   std::vector<double> without;
   std::vector<double> with;
-  for (int i = 0; i < kTransferProbes; ++i) {
+  for (int i = 0; i < kSteps; ++i) {
     const double before = environment_.cpu_seconds();
     LDNN_RETURN_IF_ERROR(step());
     without.push_back(environment_.cpu_seconds() - before);
     context_.pace();
   }
-  Exchange exchange(*this, values_);
-  for (int i = 0; i < kTransferProbes; ++i) {
+  ProbedExchange exchange(Ends(), values_);
+  for (int i = 0; i < kSteps; ++i) {
     const double before = environment_.cpu_seconds();
     LDNN_RETURN_IF_ERROR(exchange.Run(ProbeName(0), step));
     with.push_back(environment_.cpu_seconds() - before);
@@ -322,19 +186,17 @@ Status ExchangeProbe::MeasureTransfers(double step_cpu_seconds,
                                        const std::function<Status()>& step) {
   const PhaseScope scope(context_.phases, Phase::kPush);
   const ExchangeObjectName neighbour = {ObjectKind::kGradient, 0, 0, kNeighbour, 0};
-  LDNN_RETURN_IF_ERROR(
-      transport_.Push(neighbour, {{0, 1}}, AsBytes(std::span<const float>(values_).first(1))));
+  LDNN_RETURN_IF_ERROR(transport_.Push(neighbour, {{0, 1}}, AsBytes(First(1))));
   LDNN_RETURN_IF_ERROR(MeasureBesideNeighbour(step_cpu_seconds, step));
   return transport_.Discard(std::span(&neighbour, 1));
 }
 
 Status ExchangeProbe::MeasureBesideNeighbour(double step_cpu_seconds,
                                              const std::function<Status()>& step) {
-  const auto all = static_cast<int64_t>(values_.size());
-  const double bytes = static_cast<double>(all - 1) * sizeof(float);
+  const double bytes = static_cast<double>(values_.size() - 1) * sizeof(float);
   // An object goes up and down again.
-  LDNN_ASSIGN_OR_RETURN(const HandOvers least, TimeHandOvers(1));
-  LDNN_ASSIGN_OR_RETURN(const HandOvers whole, TimeHandOvers(all));
+  LDNN_ASSIGN_OR_RETURN(const HandOvers least, TimeHandOvers(Ends(), First(1)));
+  LDNN_ASSIGN_OR_RETURN(const HandOvers whole, TimeHandOvers(Ends(), values_));
   const double least_seconds = Mean(least.seconds);
   record_.metrics["storeRequestSeconds"] = least_seconds / 2;
   record_.metrics["storeDeviationSeconds"] =
@@ -344,8 +206,8 @@ Status ExchangeProbe::MeasureBesideNeighbour(double step_cpu_seconds,
   }
   LDNN_RETURN_IF_ERROR(MeasureStreams(least_seconds));
   LDNN_RETURN_IF_ERROR(MeasureMisses());
-  LDNN_ASSIGN_OR_RETURN(const Cpu small, TimeTransfers(1));
-  LDNN_ASSIGN_OR_RETURN(const Cpu large, TimeTransfers(all));
+  LDNN_ASSIGN_OR_RETURN(const TransferTimes small, TimeTransfers(Ends(), First(1)));
+  LDNN_ASSIGN_OR_RETURN(const TransferTimes large, TimeTransfers(Ends(), values_));
   if (large.push <= 0) return OkStatus();  // no clock of CPU time
   LDNN_ASSIGN_OR_RETURN(const double discard, TimeDiscard());
   record_.metrics["pushCpuSeconds"] = small.push + discard;

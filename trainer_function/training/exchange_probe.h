@@ -11,18 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "trainer_function/training/probed_exchange.h"
 #include "trainer_function/training/training_environment.h"
 #include "trainer_function/transport/role_context.h"
 #include "trainer_function/transport/store_transport.h"
 
 namespace lambdadnn {
-
-// Of several exchanges one after the other.
-struct HandOvers {
-  std::vector<double> seconds;
-  bool held_up =
-      false;  // by this function's CPU quota, nearly all of them: the store may be faster
-};
 
 class ExchangeProbe {
  public:
@@ -46,19 +40,13 @@ class ExchangeProbe {
  private:
   // MeasureTransfers, while another object lies beside those that are exchanged.
   Status MeasureBesideNeighbour(double step_cpu_seconds, const std::function<Status()>& step);
-  struct Cpu {
-    double push = 0;
-    double pull = 0;     // with the wait for the object
-    double discard = 0;  // of one object alone
-  };
-  class Exchange;
-  // Of objects of so many elements.
-  Result<Cpu> TimeTransfers(int64_t elements);
+  ProbedEnds Ends() { return {context_, environment_, transport_, transport_}; }
+  std::span<const float> First(int64_t elements) const {
+    return std::span<const float>(values_).first(static_cast<size_t>(elements));
+  }
   // CPU seconds of an object's share, when several are deleted together.
   Result<double> TimeDiscard();
   Status MeasureMisses();
-  // From the begin of a push to the end of the pull that waits for it.
-  Result<HandOvers> TimeHandOvers(int64_t elements);
   // Rounds of so many exchanges at once, until the last object has arrived.
   Result<HandOvers> TimeTogether(int streams, int64_t elements);
   // `least_seconds`: of an exchange of next to nothing.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/text.h"
+#include "trainer_function/training/direct_probe.h"
 #include "trainer_function/training/evaluation.h"
 #include "trainer_function/training/exchange_probe.h"
 #include "trainer_function/training/safetensors.h"
@@ -295,6 +296,7 @@ Status ProfileRole::Measure() {
   LDNN_RETURN_IF_ERROR(
       exchange.MeasureTransfers(step_cpu_seconds_, [&] { return Step(BatchSize()); }));
   LDNN_RETURN_IF_ERROR(exchange.MeasureServer());
+  LDNN_RETURN_IF_ERROR(MeasureDirect(context_, environment_, gradient_, &record_));
   return MeasureServerRole(context_, environment_, std::ssize(weights_), step_cpu_seconds_,
                            &record_);
 }

@@ -47,13 +47,27 @@ void Slow(TrainingRate* rate, double factor) {
 }
 
 void SlowExchange(double factor, WorkloadProfile* profile, Platform* platform) {
-  for (double* const seconds :
-       {&profile->transfer.push_seconds, &profile->transfer.push_seconds_per_byte,
-        &profile->transfer.pull_seconds, &profile->transfer.pull_seconds_per_byte,
-        &profile->server.iteration_seconds, &profile->server.shard_seconds,
-        &profile->server.child_seconds, &profile->server.seconds_per_byte,
-        &profile->server.child_seconds_per_byte, &profile->update_cpu_seconds_per_byte,
-        &profile->miss.seconds, &profile->miss.cpu_seconds, &profile->store_deviation_seconds}) {
+  for (double* const seconds : {&profile->transfer.push_seconds,
+                                &profile->transfer.push_seconds_per_byte,
+                                &profile->transfer.pull_seconds,
+                                &profile->transfer.pull_seconds_per_byte,
+                                &profile->server.iteration_seconds,
+                                &profile->server.shard_seconds,
+                                &profile->server.child_seconds,
+                                &profile->server.seconds_per_byte,
+                                &profile->server.child_seconds_per_byte,
+                                &profile->update_cpu_seconds_per_byte,
+                                &profile->direct.cpu.push_seconds,
+                                &profile->direct.cpu.push_seconds_per_byte,
+                                &profile->direct.cpu.pull_seconds,
+                                &profile->direct.cpu.pull_seconds_per_byte,
+                                &profile->direct.send_seconds,
+                                &profile->direct.send_seconds_per_byte,
+                                &profile->direct.hop_seconds,
+                                &profile->direct.deviation_seconds,
+                                &profile->miss.seconds,
+                                &profile->miss.cpu_seconds,
+                                &profile->store_deviation_seconds}) {
     *seconds *= factor;
   }
   for (OptionalQuantity* const seconds :
@@ -66,6 +80,7 @@ void SlowExchange(double factor, WorkloadProfile* profile, Platform* platform) {
         &platform->parameter_server_network_bytes_per_second}) {
     *rate = Slower(*rate, factor);
   }
+  profile->direct.bytes_per_second /= factor;
   for (WorkloadProfile::StorePoint& point : profile->store_streams) {
     point.bytes_per_second /= factor;
   }

@@ -316,6 +316,16 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   profile.transfer = {
       MedianMetric(samples, "pushCpuSeconds"), MedianMetric(samples, "pushCpuSecondsPerByte"),
       MedianMetric(samples, "pullCpuSeconds"), MedianMetric(samples, "pullCpuSecondsPerByte")};
+  const auto direct = [&](const char* name) {
+    return MedianMetric(samples, std::string("direct") + name);
+  };
+  profile.direct = {{direct("PushCpuSeconds"), direct("PushCpuSecondsPerByte"),
+                     direct("PullCpuSeconds"), direct("PullCpuSecondsPerByte")},
+                    direct("SendCpuSeconds"),
+                    direct("SendCpuSecondsPerByte"),
+                    LeastMetric(samples, "directSeconds"),
+                    LeastMetric(samples, "directDeviationSeconds"),
+                    direct("BytesPerSecond")};
   profile.miss = {MedianMetric(samples, "missSeconds"), MedianMetric(samples, "missCpuSeconds")};
   profile.server = {MedianMetric(samples, "serverIterationCpuSeconds"),
                     MedianMetric(samples, "serverShardCpuSeconds"),

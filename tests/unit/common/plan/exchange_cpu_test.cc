@@ -64,6 +64,24 @@ TEST(ExchangeCpu, TheUpdateIsTheRootsAlone) {
                    2 * 4000 / 1e3 + 4000 * 0.5);
 }
 
+TEST(ExchangeCpu, WhatIsSentCountsForEachReader) {
+  const ExchangeRates rates = {.transfer = {}, .send_seconds = 1, .send_seconds_per_byte = 0.001};
+  // Each worker sends two shards to a leaf of three; the root sends its two to five workers.
+  const ExchangeCpu cpu = ExchangeCpuOf(Shape({1, 2, 5}, 2, 1), rates);
+  EXPECT_DOUBLE_EQ(cpu.worker_push, 2 + 4);
+  EXPECT_DOUBLE_EQ(cpu.server_push, 2 + 4);
+  EXPECT_DOUBLE_EQ(cpu.server_push + cpu.server_update, 5 * (2 + 4));
+  EXPECT_DOUBLE_EQ(cpu.server_seconds, 5 * (2 + 4));
+}
+
+TEST(ExchangeCpu, AWorkerThatServesSendsItsShardToTheOthers) {
+  const ExchangeRates rates = {.transfer = {}, .send_seconds = 1};
+  ExchangeShape shape = Shape({1, 4}, 4, 4);
+  shape.aggregation.placement = Placement::kWorkers;
+  // Three shards of its gradient, and its own shard of the weights to three.
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(shape, rates).WorkerSeconds(), 3 + 3);
+}
+
 TEST(ExchangeCpu, WhatWasMeasuredOfAServerCounts) {
   const ExchangeRates rates = {.transfer = kCpu,
                                .server = {.iteration_seconds = 10,

@@ -64,6 +64,13 @@ const AssumptionRow kRows[] = {
     {[](auto* in) { in->profile.merge_bytes_per_second = {}; }, "", PredictionModel::kLambdaDnn},
     {[](auto* in) { in->profile.cold_start_seconds = 0; },
      "profile.coldStartSeconds: functions start in no time"},
+    {[](auto* in) { in->aggregation.transport = TransportKind::kDirect; },
+     "profile.directSeconds: connections take what they took on a development machine"},
+    {[](auto* in) {
+       in->aggregation.transport = TransportKind::kDirect;
+       in->profile.direct.hop_seconds = 1e-4;
+     },
+     ""},
     {[](auto* in) { in->platform.milli_cpu_per_gib = {}; },
      "platform.milliCpuPerGiB: each function has a core of its own, whatever its memory"},
     {[](auto* in) { in->platform.total_milli_cpu = {}; },

@@ -74,6 +74,12 @@ class Reservation {
   std::map<std::array<int, 4>, bool> known_;
 };
 
+std::vector<TransportKind> AllTransports(const PlannerInput& input) {
+  if (input.aggregation.transport) return {*input.aggregation.transport};
+  if (!input.profile.direct.known()) return {TransportKind::kObjectStore};
+  return {TransportKind::kObjectStore, TransportKind::kDirect};
+}
+
 // Every tree where servers are dedicated; where workers serve, the trees that are listed.
 std::vector<AggregationPlan> AllPlans(const PlannerInput& input, int functions) {
   const std::optional<Placement> placement = input.aggregation.placement;
@@ -91,11 +97,13 @@ std::vector<AggregationPlan> AllPlans(const PlannerInput& input, int functions) 
     for (int shards = 1; shards <= 64 && shards <= blocks; shards *= 2) {
       for (int spread = 1; spread <= 8; ++spread) {
         if (shards % spread != 0) continue;
-        AggregationPlan& plan = plans.emplace_back();
-        plan.transport = input.aggregation.transport.value_or(TransportKind::kObjectStore);
-        plan.layers = tree;
-        plan.shards = shards;
-        plan.spread = spread;
+        for (const TransportKind transport : AllTransports(input)) {
+          AggregationPlan& plan = plans.emplace_back();
+          plan.transport = transport;
+          plan.layers = tree;
+          plan.shards = shards;
+          plan.spread = spread;
+        }
       }
     }
   }

@@ -74,6 +74,22 @@ TEST(DirectTransport, TheStoreNeitherDelaysNorCharges) {
   }
 }
 
+TEST(DirectTransport, IsChosenWhereItIsMeasuredAndBetter) {
+  PlannerInput input = SimpleOnWorkers(4);
+  input.aggregation.transport.reset();
+  input.platform.store_request_seconds = 0.01;
+  EXPECT_EQ(Predicted(input).aggregation.transport, TransportKind::kObjectStore) << "not measured";
+  input.profile.direct.hop_seconds = 0.001;
+  EXPECT_EQ(Predicted(input).aggregation.transport, TransportKind::kDirect);
+  input.profile.direct.hop_seconds = 1;
+  EXPECT_EQ(Predicted(input).aggregation.transport, TransportKind::kObjectStore);
+  // One function alone exchanges nothing.
+  input = SimpleOnWorkers(1);
+  input.aggregation.transport.reset();
+  input.profile.direct.hop_seconds = 0.001;
+  EXPECT_EQ(Predicted(input).aggregation.transport, TransportKind::kObjectStore);
+}
+
 TEST(DirectTransport, WhatWasWrittenStaysInMemory) {
   AggregationPlan plan;
   plan.layers = {1, 4};

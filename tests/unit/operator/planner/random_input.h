@@ -105,6 +105,15 @@ inline PlannerInput RandomExtendedInput(uint64_t seed) {
     input.aggregation.placement = choose.Chance(0.7) ? Placement::kDedicated : Placement::kWorkers;
   }
   if (choose.Chance(0.3)) input.aggregation.transport = TransportKind::kDirect;
+  if (choose.Chance(0.2)) {
+    profile.direct = {{choose.Scale(1e-6, 1e-3), choose.Scale(1e-11, 1e-8),
+                       choose.Scale(1e-6, 1e-3), choose.Scale(1e-11, 1e-8)},
+                      choose.Scale(1e-6, 1e-3),
+                      choose.Scale(1e-11, 1e-8),
+                      choose.Scale(1e-5, 1e-2),
+                      choose.Scale(1e-6, 1e-2),
+                      choose.Chance(0.7) ? choose.Scale(1e7, 1e10) : 0};
+  }
   return input;
 }
 
