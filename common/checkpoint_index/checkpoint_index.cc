@@ -53,6 +53,37 @@ CheckpointPart ReadPart(const Json& json, std::vector<FieldError>* errors) {
   return part;
 }
 
+Json EvaluationToJson(const CheckpointManifest& manifest) {
+  const EvaluationProgress& progress = manifest.evaluation;
+  Json json = {{"version", progress.version}, {"waited", progress.waited}};
+  if (progress.least) json["least"] = *progress.least;
+  if (!manifest.best || !progress.best) return json;
+  json["best"] = {{"value", *progress.best},
+                  {"iteration", progress.best_version},
+                  {"planRevision", manifest.best->plan_revision},
+                  {"incarnation", manifest.best->incarnation}};
+  return json;
+}
+
+void ReadEvaluation(const Json& json, CheckpointManifest* manifest,
+                    std::vector<FieldError>* errors) {
+  EvaluationProgress& progress = manifest->evaluation;
+  JsonReader reader(json, "evaluation", errors);
+  reader.Required("version", &progress.version);
+  reader.Required("waited", &progress.waited);
+  reader.Optional("least", &progress.least);
+  if (const Json* best = reader.Child("best")) {
+    CheckpointManifest::Best& of_best = manifest->best.emplace();
+    JsonReader inner(*best, "evaluation.best", errors);
+    inner.Required("value", &progress.best.emplace());
+    inner.Required("iteration", &progress.best_version);
+    inner.Required("planRevision", &of_best.plan_revision);
+    inner.Required("incarnation", &of_best.incarnation);
+    inner.Finish();
+  }
+  reader.Finish();
+}
+
 void ReadFields(JsonReader& reader, CheckpointManifest* manifest, std::vector<FieldError>* errors) {
   std::string format;
   if (reader.Required("format", &format) && format != kFormat) {
@@ -67,6 +98,9 @@ void ReadFields(JsonReader& reader, CheckpointManifest* manifest, std::vector<Fi
   reader.Optional("stopAt", &manifest->stop_at);
   reader.Optional("epochLossSum", &manifest->epoch_loss_sum);
   reader.Optional("epochSamples", &manifest->epoch_samples);
+  if (const Json* evaluation = reader.Child("evaluation")) {
+    ReadEvaluation(*evaluation, manifest, errors);
+  }
   const Json* parts = reader.Child("parts");
   if (parts == nullptr || !parts->is_array()) {
     reader.Report("parts", "must be a list");
@@ -195,6 +229,7 @@ std::string EncodeManifest(const CheckpointManifest& manifest) {
                {"epochLossSum", manifest.epoch_loss_sum},
                {"epochSamples", manifest.epoch_samples},
                {"parts", Json::array()}};
+  if (manifest.evaluation.version >= 0) json["evaluation"] = EvaluationToJson(manifest);
   for (const CheckpointPart& part : manifest.parts) json["parts"].push_back(PartToJson(part));
   const std::string body = DumpJson(json);
   json["checksum"] = Hex64(Xxh3(AsBytes(body)));
@@ -229,6 +264,12 @@ Result<CheckpointManifest> DecodeManifest(std::string_view text) {
 
 ExchangeScope ScopeOf(const CheckpointReference& checkpoint) {
   return {checkpoint.prefix, checkpoint.plan_revision, checkpoint.incarnation};
+}
+
+CheckpointReference BestCheckpoint(const CheckpointReference& checkpoint,
+                                   const CheckpointManifest& manifest) {
+  return {checkpoint.prefix, manifest.evaluation.best_version, manifest.best->plan_revision,
+          manifest.best->incarnation};
 }
 
 Result<std::vector<CheckpointReference>> ListCheckpoints(ObjectStore& store,

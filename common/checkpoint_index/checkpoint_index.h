@@ -49,6 +49,15 @@ struct CheckpointManifest {
   // Of the epoch that `iteration` lies in: what the epoch's mean loss still needs.
   double epoch_loss_sum = 0;
   int64_t epoch_samples = 0;
+  // With early stopping or keepBest: what the evaluations before `iteration` have led to.
+  EvaluationProgress evaluation;
+  // With keepBest: the checkpoint of evaluation.best_version, of the same job.
+  struct Best {
+    int plan_revision = 1;
+    int64_t incarnation = 0;
+    friend bool operator==(const Best&, const Best&) = default;
+  };
+  std::optional<Best> best;
   friend bool operator==(const CheckpointManifest&, const CheckpointManifest&) = default;
 };
 
@@ -57,6 +66,9 @@ std::string EncodeManifest(const CheckpointManifest& manifest);
 Result<CheckpointManifest> DecodeManifest(std::string_view text);
 
 ExchangeScope ScopeOf(const CheckpointReference& checkpoint);
+// That of the best model, which the manifest of `checkpoint` names (manifest.best is there).
+CheckpointReference BestCheckpoint(const CheckpointReference& checkpoint,
+                                   const CheckpointManifest& manifest);
 
 // What `iteration` is worth to the caller: false = do not start from it (for example a plan
 // revision that began later than the checkpoint's).

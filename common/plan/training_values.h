@@ -24,4 +24,10 @@ template <>
 inline constexpr auto kEnumNames<ScheduleKind> =
     EnumNameTable("Constant", "Step", "Cosine", "Polynomial", "OneCycle");
 
+// Of the test set.
+enum class TestMetric { kLoss, kAccuracy, kTop5Accuracy, kMeanAbsoluteError };
+template <>
+inline constexpr auto kEnumNames<TestMetric> =
+    EnumNameTable("Loss", "Accuracy", "Top5Accuracy", "MeanAbsoluteError");
+
 }  // namespace lambdadnn

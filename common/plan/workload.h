@@ -205,6 +205,7 @@ struct Objective {
 // Limits of the job for the planner.
 struct TrainingLimits {
   double epochs = 1;                         // e
+  int64_t evaluate_every = 1;                // epochs from one evaluation to the next
   int local_batch_size = 0;                  // b_lf; 0 with a fixed global batch
   std::optional<int> global_batch_size;      // exactly this batch, whatever n
   std::optional<int> max_global_batch_size;  // b_gmax
@@ -213,6 +214,7 @@ struct TrainingLimits {
   std::optional<int> min_memory_mib;
   std::optional<int> max_memory_mib;
   std::optional<int> memory_step_mib;
+  int micro_batch_size = 0;          // samples that are in memory at once; 0 = the local batch
   bool clip_by_global_norm = false;  // one more exchange an iteration
   int optimizer_state_vectors = 0;   // of the size of the model, held by the roots
   friend bool operator==(const TrainingLimits&, const TrainingLimits&) = default;

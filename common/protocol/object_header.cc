@@ -38,7 +38,7 @@ enum Offset : size_t {
 static_assert(kHeaderXxh3At + sizeof(uint64_t) == kObjectHeaderBytes);
 
 Status CheckValues(const ObjectHeader& header, uint8_t kind, uint8_t data_type, uint8_t codec) {
-  if (kind < 1 || kind > 5) return DataLossError("object header: unknown kind");
+  if (kind < 1 || kind > 6) return DataLossError("object header: unknown kind");
   if (data_type < 1 || data_type > 2) return DataLossError("object header: unknown data type");
   if (codec != 0) return DataLossError("object header: unknown codec");
   if (header.elements.begin < 0 || header.elements.end < header.elements.begin ||

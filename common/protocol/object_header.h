@@ -21,7 +21,8 @@ enum class ObjectKind : uint8_t {
   kWeights = 2,
   kBuffers = 3,
   kOptimizer = 4,
-  kNorms = 5
+  kNorms = 5,
+  kEvaluation = 6
 };
 enum class DataType : uint8_t { kFloat32 = 1, kFloat64 = 2 };
 enum class Codec : uint8_t { kNone = 0 };

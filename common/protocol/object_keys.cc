@@ -57,6 +57,10 @@ std::string NormsKey(const ExchangeScope& scope, int64_t iteration, int shard) {
   return IterationPrefix(scope, iteration) + "n/s" + std::to_string(shard);
 }
 
+std::string EvaluationKey(const ExchangeScope& scope, int64_t version, int rank) {
+  return IterationPrefix(scope, version) + "e/" + std::to_string(rank);
+}
+
 std::string CheckpointsPrefix(const std::string& prefix) { return prefix + "/checkpoints/"; }
 
 std::string CheckpointPartKey(const ExchangeScope& scope, int64_t iteration, int shard) {

@@ -6,6 +6,8 @@
 //       g<layer>/s<shard>/<index>    gradient of worker <index> (layer 0) or of server <index>
 //       w/s<shard>                   weights, input of the iteration
 //       n/s<shard>                   block sums of squares of the shard's gradient
+//       e/<rank>                     what worker <rank> found of the test set (earlyStopping,
+//       keepBest)
 //   <prefix>/checkpoints/<iteration>/r<revision>.i<incarnation>/
 //       s<shard>                     weights and optimizer state
 //       manifest.json                last: makes the checkpoint complete
@@ -34,6 +36,7 @@ std::string WeightsKey(const ExchangeScope& scope, int64_t iteration, int shard)
 // What lies under a WeightsKey of that scope; nullopt for any other key.
 std::optional<WeightsShard> WeightsOfKey(const ExchangeScope& scope, std::string_view key);
 std::string NormsKey(const ExchangeScope& scope, int64_t iteration, int shard);
+std::string EvaluationKey(const ExchangeScope& scope, int64_t version, int rank);
 std::string CheckpointPartKey(const ExchangeScope& scope, int64_t iteration, int shard);
 std::string CheckpointManifestKey(const ExchangeScope& scope, int64_t iteration);
 // Everything below ends in '/': what to list or to delete.

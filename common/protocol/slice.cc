@@ -27,4 +27,30 @@ std::string MakeInvocationId(const SliceRequest& request) {
          std::to_string(request.roles.front().attempt);
 }
 
+EvaluationPart& EvaluationPart::operator+=(const EvaluationPart& other) {
+  loss_sum += other.loss_sum;
+  correct += other.correct;
+  samples += other.samples;
+  const auto add = [](auto* sum, const auto& part) {
+    if (part.has_value()) *sum = sum->value_or(0) + *part;
+  };
+  add(&correct_top5, other.correct_top5);
+  add(&absolute_error_sum, other.absolute_error_sum);
+  add(&weight_sum, other.weight_sum);
+  return *this;
+}
+
+TestMetrics EvaluationPart::Metrics() const {
+  TestMetrics metrics;
+  if (samples <= 0) return metrics;
+  const auto mean = [&](auto sum) {
+    return static_cast<double>(sum) / static_cast<double>(samples);
+  };
+  metrics.loss = loss_sum / weight_sum.value_or(static_cast<double>(samples));
+  if (!absolute_error_sum.has_value()) metrics.accuracy = mean(correct);
+  if (correct_top5.has_value()) metrics.top5_accuracy = mean(*correct_top5);
+  if (absolute_error_sum.has_value()) metrics.mean_absolute_error = mean(*absolute_error_sum);
+  return metrics;
+}
+
 }  // namespace lambdadnn

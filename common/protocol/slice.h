@@ -7,6 +7,7 @@
 // truncated stream is never taken for a finished slice. HTTP status 200 alone proves nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -135,6 +136,14 @@ struct SliceRequest {
   int checkpoint_keep = 2;
   ProfileConfig profile;  // role profile only
 
+  EvaluationSchedule evaluations() const {
+    return {std::max<int64_t>(1, plan.iterations_per_epoch), plan.iterations,
+            training.evaluate_every};
+  }
+  // Whether anything follows for the training from what it is worth on the test set.
+  bool decides_by_evaluations() const {
+    return training.early_stopping.has_value() || training.keep_best.has_value();
+  }
   const Role& role() const { return roles.front().role; }
   bool rejoins() const { return roles.front().attempt > 1; }
 };
@@ -152,6 +161,12 @@ struct EvaluationPart {
   double loss_sum = 0;
   int64_t correct = 0;
   int64_t samples = 0;
+  std::optional<int64_t> correct_top5;       // of more than kTopClasses classes
+  std::optional<double> absolute_error_sum;  // MSE alone: `correct` says nothing then
+  std::optional<double> weight_sum;  // with class weights: what loss_sum is divided by, not samples
+  // Of the other's samples; the epoch stays.
+  EvaluationPart& operator+=(const EvaluationPart& other);
+  TestMetrics Metrics() const;
   friend bool operator==(const EvaluationPart&, const EvaluationPart&) = default;
 };
 
@@ -182,6 +197,11 @@ inline constexpr int kProbedStreams[] = {1, 2, 4};
 inline std::string StoreStreamsMetric(int streams) {
   return "storeBytesPerSecondOf" + std::to_string(streams);
 }
+
+// Of worker 0's record with keepBest: the version of the weights in model-best.safetensors, and
+// what they are worth.
+inline constexpr const char* kBestIterationMetric = "bestIteration";
+inline constexpr const char* kBestValueMetric = "bestValue";
 
 // The last line. kStopped: go on at next_iteration with a new slice; kFinished: all iterations are
 // done and the final checkpoint (and, from worker 0, the model) is written; kFailed: `error` says

@@ -46,10 +46,14 @@ namespace {
 constexpr std::string_view kSeal = ",\"length\":";
 
 Json EvaluationToJson(const EvaluationPart& part) {
-  return {{"epoch", part.epoch},
-          {"lossSum", part.loss_sum},
-          {"correct", part.correct},
-          {"samples", part.samples}};
+  Json json = {{"epoch", part.epoch},
+               {"lossSum", part.loss_sum},
+               {"correct", part.correct},
+               {"samples", part.samples}};
+  if (part.correct_top5) json["correctTop5"] = *part.correct_top5;
+  if (part.absolute_error_sum) json["absoluteErrorSum"] = *part.absolute_error_sum;
+  if (part.weight_sum) json["weightSum"] = *part.weight_sum;
+  return json;
 }
 
 EvaluationPart ReadEvaluation(const Json& json, const std::string& path,
@@ -61,6 +65,9 @@ EvaluationPart ReadEvaluation(const Json& json, const std::string& path,
   if (!reader.Optional("lossSum", &part.loss_sum)) part.loss_sum = 0;
   reader.Required("correct", &part.correct);
   reader.Required("samples", &part.samples);
+  reader.Optional("correctTop5", &part.correct_top5);
+  reader.Optional("absoluteErrorSum", &part.absolute_error_sum);
+  reader.Optional("weightSum", &part.weight_sum);
   reader.Finish();
   return part;
 }

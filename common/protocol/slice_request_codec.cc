@@ -140,6 +140,15 @@ Json TrainingToJson(const TrainingConfig& training) {
                {"evaluateEachEpoch", training.evaluate_each_epoch}};
   if (training.label_smoothing > 0) json["labelSmoothing"] = training.label_smoothing;
   if (training.stop_at_loss) json["stopAtLoss"] = *training.stop_at_loss;
+  if (training.evaluate_every != 1) json["evaluateEvery"] = training.evaluate_every;
+  if (training.early_stopping) {
+    json["earlyStopping"] = {{"metric", EnumName(training.early_stopping->metric)},
+                             {"patience", training.early_stopping->patience},
+                             {"minDelta", training.early_stopping->min_delta}};
+  }
+  if (training.keep_best) json["keepBest"] = EnumName(*training.keep_best);
+  if (!training.class_weights.empty()) json["classWeights"] = training.class_weights;
+  if (training.micro_batch_size != 0) json["microBatchSize"] = training.micro_batch_size;
   return json;
 }
 
@@ -159,6 +168,19 @@ void ReadTraining(const Json& json, const std::string& path, TrainingConfig* out
   reader.Required("trainingSamples", &out->training_samples);
   reader.Optional("stopAtLoss", &out->stop_at_loss);
   reader.Optional("evaluateEachEpoch", &out->evaluate_each_epoch);
+  reader.Optional("evaluateEvery", &out->evaluate_every);
+  if (out->evaluate_every < 1) reader.Report("evaluateEvery", "must be at least 1");
+  if (const Json* early_stopping = reader.Child("earlyStopping")) {
+    EarlyStopping& rule = out->early_stopping.emplace();
+    JsonReader inner(*early_stopping, reader.PathOf("earlyStopping"), errors);
+    inner.Required("metric", &rule.metric);
+    inner.Required("patience", &rule.patience);
+    inner.Required("minDelta", &rule.min_delta);
+    inner.Finish();
+  }
+  reader.Optional("keepBest", &out->keep_best);
+  reader.Optional("classWeights", &out->class_weights);
+  reader.Optional("microBatchSize", &out->micro_batch_size);
   reader.Finish();
 }
 

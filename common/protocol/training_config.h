@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/plan/test_metrics.h"
 #include "common/plan/training_values.h"
 
 namespace lambdadnn {
@@ -89,6 +90,11 @@ struct TrainingConfig {
   int64_t training_samples = 0;  // of the data set, so that all roles know an epoch's end
   std::optional<double> stop_at_loss;
   bool evaluate_each_epoch = true;
+  int64_t evaluate_every = 1;  // epochs
+  std::optional<EarlyStopping> early_stopping;
+  std::optional<TestMetric> keep_best;
+  std::vector<double> class_weights;  // empty = all 1; CrossEntropy alone
+  int micro_batch_size = 0;           // samples a model sees at a time; 0 = whole batches
 };
 
 }  // namespace lambdadnn

@@ -15,6 +15,7 @@
 #include "common/base/phase_usage.h"
 #include "common/json/json_reader.h"
 #include "common/plan/plan.h"
+#include "common/plan/test_metrics.h"
 #include "common/plan/time_factors.h"
 #include "common/plan/training_values.h"
 #include "common/plan/workload.h"
@@ -121,6 +122,11 @@ struct TrainingSpec {
   OptimizerSpec optimizer;
   Synchronization synchronization = Synchronization::kBsp;
   std::optional<double> stop_at_loss;
+  int64_t evaluate_every = 1;  // epochs
+  std::optional<EarlyStopping> early_stopping;
+  std::optional<TestMetric> keep_best;
+  std::vector<double> class_weights;  // empty = all 1; CrossEntropy alone
+  int micro_batch_size = 0;           // 0 = whole batches
   friend bool operator==(const TrainingSpec&, const TrainingSpec&) = default;
 };
 
@@ -208,7 +214,7 @@ struct ProgressStatus {
   int64_t iterations = 0;
   int64_t epoch = 0;
   std::optional<double> loss;
-  std::optional<double> test_accuracy;
+  TestMetrics test;  // after the newest evaluation
   double samples_per_second = 0;
   int progress_percentage = 0;
   // Absent before the job has a plan and capacity, and once it is finished.
@@ -216,6 +222,15 @@ struct ProgressStatus {
   // Of the whole job at its end; absent likewise, and where nothing has a price.
   std::optional<double> estimated_cost;
   friend bool operator==(const ProgressStatus&, const ProgressStatus&) = default;
+};
+
+// The model of the best evaluation, beside the last one.
+struct BestModelStatus {
+  std::string uri;
+  int64_t iteration = 0;  // after so many
+  TestMetric metric = TestMetric::kLoss;
+  double value = 0;
+  friend bool operator==(const BestModelStatus&, const BestModelStatus&) = default;
 };
 
 struct UsageStatus {
@@ -322,6 +337,7 @@ struct JobStatus {
   int workers_ready = 0;
   std::string model_uri;
   std::string model_digest;
+  std::optional<BestModelStatus> best_model;  // with keepBest, once the job is complete
   // What was found out about the object store when the job was accepted
   // (operator/controller/store/store_probe.h); absent = not asked yet.
   std::optional<std::vector<std::string>> store_capabilities;

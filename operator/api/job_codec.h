@@ -33,6 +33,10 @@ Json EncodePlannedInputs(const PlannedInputs& inputs);
 std::optional<PlannedInputs> DecodePlannedInputs(const Json& json);
 // Without nulls; fields that say nothing are left out. Includes status.summary (job_summary.h).
 Json EncodeStatus(const JobStatus& status);
+// status.model.best.
+Json EncodeBestModel(const BestModelStatus& best);
+BestModelStatus DecodeBestModel(const Json& json, const std::string& path,
+                                std::vector<FieldError>* errors);
 
 // The JSON merge patch {"status": {...}} that turns the status of `object` (as read from the
 // server) into `status`: only what differs, null for what must go; fields this version does not

@@ -173,6 +173,22 @@ TrainingSpec DecodeTraining(const Json& json, Errors* errors) {
     Decimal(nested, "loss", &training.stop_at_loss);
     nested.Finish();
   }
+  reader.Optional("evaluateEvery", &training.evaluate_every);
+  if (const Json* early_stopping = reader.Child("earlyStopping")) {
+    EarlyStopping& rule = training.early_stopping.emplace();
+    JsonReader nested(*early_stopping, reader.PathOf("earlyStopping"), errors);
+    nested.Optional("metric", &rule.metric);
+    nested.Optional("patience", &rule.patience);
+    Decimal(nested, "minDelta", &rule.min_delta);
+    nested.Finish();
+  }
+  reader.Optional("classWeights", &training.class_weights);
+  reader.Optional("microBatchSize", &training.micro_batch_size);
+  if (const Json* keep_best = reader.Child("keepBest")) {
+    JsonReader nested(*keep_best, reader.PathOf("keepBest"), errors);
+    nested.Optional("metric", &training.keep_best.emplace(TestMetric::kLoss));
+    nested.Finish();
+  }
   reader.Finish();
   return training;
 }

@@ -136,6 +136,17 @@ Json EncodeTraining(const TrainingSpec& training) {
     json["labelSmoothing"] = FormatDouble(training.label_smoothing);
   }
   if (training.stop_at_loss) json["stopAt"] = {{"loss", FormatDouble(*training.stop_at_loss)}};
+  if (training.evaluate_every != 1) json["evaluateEvery"] = training.evaluate_every;
+  if (training.early_stopping) {
+    json["earlyStopping"] = {{"metric", EnumName(training.early_stopping->metric)},
+                             {"patience", training.early_stopping->patience},
+                             {"minDelta", FormatDouble(training.early_stopping->min_delta)}};
+  }
+  for (const double weight : training.class_weights) {
+    json["classWeights"].push_back(FormatDouble(weight));
+  }
+  if (training.micro_batch_size != 0) json["microBatchSize"] = training.micro_batch_size;
+  if (training.keep_best) json["keepBest"] = {{"metric", EnumName(*training.keep_best)}};
   return json;
 }
 

@@ -5,6 +5,7 @@
 
 #include "common/base/quantity.h"
 #include "common/base/text.h"
+#include "common/plan/test_metrics.h"
 #include "common/plan/training_values.h"
 #include "common/plan/workload.h"
 #include "operator/api/job_validation.h"
@@ -151,6 +152,24 @@ bool LeavesPlannedResources(const Json& self, const Json*) {
          !names("limits", "memory");
 }
 
+Loss LossOf(const Json& self) {
+  return FindEnum<Loss>(Text(self, "loss")).value_or(Loss::kCrossEntropy);
+}
+
+// Whether field `name` is there with that loss alone.
+template <const char* const& name>
+bool IsOfCrossEntropy(const Json& self, const Json*) {
+  return !Has(self, name) || LossOf(self) == Loss::kCrossEntropy;
+}
+
+// Whether the loss has this metric, where field `name` asks for it.
+template <const char* const& name, TestMetric metric>
+bool MetricFits(const Json& self, const Json*) {
+  const Json* field = Find(self, name);
+  if (field == nullptr || FindEnum<TestMetric>(Text(*field, "metric")) != metric) return true;
+  return CheckMetric(metric, LossOf(self), 0, name).ok();
+}
+
 bool WasThere(const Json&, const Json* old) { return old != nullptr; }
 
 constexpr const char* kModel = "model";
@@ -165,6 +184,11 @@ constexpr const char* kMaxGlobalBatchSize = "maxGlobalBatchSize";
 constexpr const char* kLocalBatchSize = "localBatchSize";
 constexpr const char* kStopAt = "stopAt";
 constexpr const char* kLabelSmoothing = "labelSmoothing";
+constexpr const char* kClassWeights = "classWeights";
+constexpr const char* kMicroBatchSize = "microBatchSize";
+constexpr const char* kEvaluateEvery = "evaluateEvery";
+constexpr const char* kEarlyStopping = "earlyStopping";
+constexpr const char* kKeepBest = "keepBest";
 constexpr const char* kUri = "uri";
 constexpr const char* kBucket = "bucket";
 constexpr const char* kPrefix = "prefix";
@@ -382,6 +406,11 @@ constexpr JobRule kRules[] = {
     {"spec.training", kLocalBatchSize, kImmutable, Unchanged<kLocalBatchSize>},
     {"spec.training", kStopAt, kImmutable, Unchanged<kStopAt>},
     {"spec.training", kLabelSmoothing, kImmutable, Unchanged<kLabelSmoothing>},
+    {"spec.training", kClassWeights, kImmutable, Unchanged<kClassWeights>},
+    {"spec.training", kMicroBatchSize, kImmutable, Unchanged<kMicroBatchSize>},
+    {"spec.training", kEvaluateEvery, kImmutable, Unchanged<kEvaluateEvery>},
+    {"spec.training", kEarlyStopping, kImmutable, Unchanged<kEarlyStopping>},
+    {"spec.training", kKeepBest, kImmutable, Unchanged<kKeepBest>},
     {"spec.training.seed", "", kImmutable, IsUnchanged},
     {"spec.training.loss", "", kImmutable, IsUnchanged},
     {kOptimizer, "", kImmutable, IsUnchanged},
@@ -401,12 +430,27 @@ constexpr JobRule kRules[] = {
        return NotAbove(Whole(self, "localBatchSize"), Whole(self, "maxGlobalBatchSize"));
      }},
     {"spec.training", "", "labelSmoothing belongs to CrossEntropy; remove it or use that loss",
-     [](const Json& self, const Json*) {
-       return !Has(self, "labelSmoothing") ||
-              FindEnum<Loss>(Text(self, "loss")).value_or(Loss::kCrossEntropy) ==
-                  Loss::kCrossEntropy;
-     }},
+     IsOfCrossEntropy<kLabelSmoothing>},
+    {"spec.training", "", "classWeights belong to CrossEntropy; remove them or use that loss",
+     IsOfCrossEntropy<kClassWeights>},
+    {"spec.training", kEarlyStopping, kErrorIsOfNumbers,
+     MetricFits<kEarlyStopping, TestMetric::kMeanAbsoluteError>},
+    {"spec.training", kEarlyStopping, kAccuracyIsOfClasses,
+     MetricFits<kEarlyStopping, TestMetric::kAccuracy>},
+    {"spec.training", kEarlyStopping, kTop5IsOfClasses,
+     MetricFits<kEarlyStopping, TestMetric::kTop5Accuracy>},
+    {"spec.training", kKeepBest, kErrorIsOfNumbers,
+     MetricFits<kKeepBest, TestMetric::kMeanAbsoluteError>},
+    {"spec.training", kKeepBest, kAccuracyIsOfClasses,
+     MetricFits<kKeepBest, TestMetric::kAccuracy>},
+    {"spec.training", kKeepBest, kTop5IsOfClasses,
+     MetricFits<kKeepBest, TestMetric::kTop5Accuracy>},
     {"spec.training.labelSmoothing", "", kBelowOne, IsBelowOne},
+    {"spec.training.classWeights[]", "", "must be from 0.01 to 100",
+     [](const Json& self, const Json*) {
+       const double weight = AsDecimal(self).value_or(1);
+       return weight >= 0.01 && weight <= 100;
+     }},
     {kOptimizer, "", "momentum, dampening and nesterov belong to SGD; remove them or use SGD",
      MomentumIsForSgd},
     {kOptimizer, "", "nesterov needs a momentum above 0 and no dampening", NesterovHasMomentum},

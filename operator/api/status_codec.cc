@@ -148,7 +148,10 @@ void DecodeProgress(const Json& json, const std::string& path, Errors* errors,
   OptionalCount(reader, "iterations", &progress->iterations);
   reader.Optional("epoch", &progress->epoch);
   reader.Optional("loss", &progress->loss);
-  reader.Optional("testAccuracy", &progress->test_accuracy);
+  reader.Optional("testLoss", &progress->test.loss);
+  reader.Optional("testAccuracy", &progress->test.accuracy);
+  reader.Optional("testTop5Accuracy", &progress->test.top5_accuracy);
+  reader.Optional("testMeanAbsoluteError", &progress->test.mean_absolute_error);
   reader.Optional("samplesPerSecond", &progress->samples_per_second);
   reader.Optional("progressPercentage", &progress->progress_percentage);
   reader.Optional("estimatedRemainingSeconds", &progress->estimated_remaining_seconds);
@@ -241,21 +244,31 @@ Json EncodeHistory(const std::vector<PlanRecord>& history) {
   return list;
 }
 
+// A number that is none has no decimal form.
+void PutFinite(Json* json, const char* name, const std::optional<double>& value) {
+  if (value && std::isfinite(*value)) (*json)[name] = FormatDouble(*value);
+}
+
 Json EncodeProgress(const ProgressStatus& progress) {
   Json json = {{"iteration", progress.iteration},
                {"iterations", progress.iterations},
                {"epoch", progress.epoch},
                {"samplesPerSecond", FormatAmount(progress.samples_per_second)},
                {"progressPercentage", progress.progress_percentage}};
-  if (progress.loss && std::isfinite(*progress.loss)) json["loss"] = FormatDouble(*progress.loss);
-  if (progress.test_accuracy) json["testAccuracy"] = FormatAmount(*progress.test_accuracy);
+  PutFinite(&json, "loss", progress.loss);
+  const TestMetrics& test = progress.test;
+  if (test.accuracy) json["testAccuracy"] = FormatAmount(*test.accuracy);
+  if (test.top5_accuracy) json["testTop5Accuracy"] = FormatAmount(*test.top5_accuracy);
+  PutFinite(&json, "testLoss", test.loss);
+  PutFinite(&json, "testMeanAbsoluteError", test.mean_absolute_error);
   if (progress.estimated_remaining_seconds) {
     json["estimatedRemainingSeconds"] =
         static_cast<int64_t>(std::llround(*progress.estimated_remaining_seconds));
   }
   if (progress.estimated_cost) json["estimatedCost"] = FormatAmount(*progress.estimated_cost);
   Json metrics = Json::array();
-  for (const char* name : {"loss", "testAccuracy", "samplesPerSecond"}) {
+  for (const char* name : {"loss", "testLoss", "testAccuracy", "testTop5Accuracy",
+                           "testMeanAbsoluteError", "samplesPerSecond"}) {
     const auto value = json.find(name);
     if (value != json.end()) metrics.push_back({{"name", name}, {"value", *value}});
   }
@@ -286,6 +299,23 @@ Json EncodeUsage(const UsageStatus& usage) {
 }
 
 }  // namespace
+
+BestModelStatus DecodeBestModel(const Json& json, const std::string& path, Errors* errors) {
+  BestModelStatus best;
+  JsonReader reader(json, path, errors);
+  reader.Optional("uri", &best.uri);
+  OptionalCount(reader, "iteration", &best.iteration);
+  reader.Optional("metric", &best.metric);
+  reader.Optional("value", &best.value);
+  return best;
+}
+
+Json EncodeBestModel(const BestModelStatus& best) {
+  return {{"uri", best.uri},
+          {"iteration", best.iteration},
+          {"metric", EnumName(best.metric)},
+          {"value", FormatDouble(best.value)}};
+}
 
 JobStatus DecodeStatus(const Json& json, Errors* all_errors) {
   JobStatus status;
@@ -324,6 +354,9 @@ JobStatus DecodeStatus(const Json& json, Errors* all_errors) {
     JsonReader nested(*model, "status.model", errors);
     nested.Optional("uri", &status.model_uri);
     nested.Optional("digest", &status.model_digest);
+    if (const Json* best = nested.Child("best")) {
+      status.best_model = DecodeBestModel(*best, "status.model.best", errors);
+    }
   }
   if (const Json* store = reader.Child("objectStore")) {
     JsonReader nested(*store, "status.objectStore", errors);
@@ -383,6 +416,7 @@ Json EncodeStatus(const JobStatus& status) {
   Json model = Json::object();
   if (!status.model_uri.empty()) model["uri"] = status.model_uri;
   if (!status.model_digest.empty()) model["digest"] = status.model_digest;
+  if (status.best_model) model["best"] = EncodeBestModel(*status.best_model);
   if (!model.empty()) json["model"] = std::move(model);
   if (status.store_capabilities) {
     json["objectStore"]["capabilities"] = *status.store_capabilities;

@@ -10,6 +10,7 @@
 #include "common/base/statistics.h"
 #include "common/plan/arrivals.h"
 #include "common/plan/sync_policy.h"
+#include "common/plan/test_metrics.h"
 #include "operator/planner/aggregation_space.h"
 #include "operator/planner/iteration_simulation.h"
 #include "operator/planner/node_packing.h"
@@ -150,10 +151,14 @@ Status ExtendedModel::Validate(const PlannerInput& input) {
 }
 
 double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, double local_batch,
-                       int functions) {
+                       int functions, int micro_batch_size) {
+  const bool in_pieces = micro_batch_size > 0 && micro_batch_size < local_batch;
+  const double at_once = in_pieces ? micro_batch_size : local_batch;
   const double training =
-      profile.worker_base_memory_mib + local_batch * profile.worker_bytes_per_sample / kMib;
-  const double vectors = kWorkerVectorCopies * static_cast<double>(parameters) * kFloatBytes;
+      profile.worker_base_memory_mib + at_once * profile.worker_bytes_per_sample / kMib;
+  // Of a piece the gradient is held beside the sum.
+  const double copies = kWorkerVectorCopies + (in_pieces ? 1 : 0);
+  const double vectors = copies * static_cast<double>(parameters) * kFloatBytes;
   const double data = LoadedSamples(profile, functions) * profile.loaded_bytes_per_sample;
   return std::max(training, profile.worker_least_memory_mib) + (vectors + data) / kMib;
 }
@@ -198,9 +203,10 @@ double ExchangeMibOfWorker(const AggregationPlan& plan, int64_t parameters,
 }
 
 double WorkerMibOf(const ExecutionPlan& plan, const WorkloadProfile& profile,
-                   int optimizer_state_vectors) {
-  return NeededWorkerMib(profile, plan.parameters, plan.local_batch_size, plan.functions) +
-         ExchangeMibOfWorker(plan.aggregation, plan.parameters, optimizer_state_vectors);
+                   const TrainingLimits& limits) {
+  return NeededWorkerMib(profile, plan.parameters, plan.local_batch_size, plan.functions,
+                         limits.micro_batch_size) +
+         ExchangeMibOfWorker(plan.aggregation, plan.parameters, limits.optimizer_state_vectors);
 }
 
 double ExtendedModel::MilliCpu(double memory_mib) const {
@@ -257,10 +263,12 @@ WorkerTerms ExtendedModel::Workers(int functions) const {
       static_cast<int64_t>(whole_epochs * static_cast<double>(terms.iterations_per_epoch) + rest);
   terms.samples = whole_epochs * epoch_samples + rest * terms.local_batch;
 
-  terms.needed_mib = NeededWorkerMib(profile, parameters_, terms.local_batch, functions);
+  terms.needed_mib = NeededWorkerMib(profile, parameters_, terms.local_batch, functions,
+                                     input_.limits.micro_batch_size);
   terms.loaded_samples = LoadedSamples(profile, functions);
-  terms.evaluated_samples =
-      profile.evaluation_samples * std::ceil(input_.limits.epochs) / functions;
+  terms.evaluated_samples = profile.evaluation_samples *
+                            EvaluationsIn(input_.limits.epochs, input_.limits.evaluate_every) /
+                            functions;
   return terms;
 }
 

@@ -32,9 +32,10 @@ inline constexpr double kLeastServerMilliCpu = 250;
 // finds it.
 inline constexpr double kWorkerVectorCopies = 5;
 
-// What the planner takes a worker to need: a size below is no candidate.
+// What the planner takes a worker to need: a size below is no candidate. Of its batch
+// `micro_batch_size` samples are in memory at once; 0 = all.
 double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, double local_batch,
-                       int functions);
+                       int functions, int micro_batch_size);
 
 // What the planner takes a server of this aggregation to need.
 double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
@@ -47,7 +48,7 @@ double ExchangeMibOfWorker(const AggregationPlan& plan, int64_t parameters,
 
 // What a worker of the plan was taken to need, with the servers in its function.
 double WorkerMibOf(const ExecutionPlan& plan, const WorkloadProfile& profile,
-                   int optimizer_state_vectors);
+                   const TrainingLimits& limits);
 
 // An aggregation with everything about it that does not depend on the workers' memory.
 struct AggregationOption {

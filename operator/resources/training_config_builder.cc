@@ -112,12 +112,19 @@ TrainingConfig BuildTrainingConfig(const JobSpec& spec, int64_t training_samples
   config.epochs = static_cast<int64_t>(std::ceil(spec.training.epochs));
   config.training_samples = training_samples;
   config.stop_at_loss = spec.training.stop_at_loss;
+  config.evaluate_every = spec.training.evaluate_every;
+  config.early_stopping = spec.training.early_stopping;
+  config.keep_best = spec.training.keep_best;
+  config.class_weights = spec.training.class_weights;
+  config.micro_batch_size = spec.training.micro_batch_size;
   return config;
 }
 
 TrainingLimits BuildTrainingLimits(const JobSpec& spec) {
   TrainingLimits limits;
   limits.epochs = spec.training.epochs;
+  limits.evaluate_every = spec.training.evaluate_every;
+  limits.micro_batch_size = spec.training.micro_batch_size;
   limits.local_batch_size = spec.training.local_batch_size;
   limits.global_batch_size = spec.training.global_batch_size;
   limits.max_global_batch_size = spec.training.max_global_batch_size;

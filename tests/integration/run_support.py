@@ -38,6 +38,17 @@ def files_like(folder, pattern):
             continue  # a folder went between its listing and its reading
 
 
+def read_idx(path):
+    """An array of bytes as an IDX file has it. Needs PyTorch."""
+    import numpy
+    import torch
+
+    data = pathlib.Path(path).read_bytes()
+    dimensions = data[3]
+    shape = struct.unpack(f">{dimensions}I", data[4:4 + 4 * dimensions])
+    return torch.tensor(numpy.frombuffer(data[4 + 4 * dimensions:], "u1").copy()).reshape(shape)
+
+
 NUMPY_TYPES = {"F32": "<f4", "F64": "<f8", "I64": "<i8"}
 
 

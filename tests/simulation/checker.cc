@@ -178,6 +178,8 @@ void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
   if (found == nullptr) return;
   Scope& scope = *found;
   const int64_t number = ParseInteger(parts[1]).value_or(-1);
+  if (parts[2] == "e")
+    return CheckMisses(effect);  // evaluations are no part of an iteration's cost
   const bool weights = parts[2] == "w";
   Iteration& iteration = scope.iterations[weights ? SyncPolicy::MadeBy(number) : number];
   // A role that runs twice (its leader was deposed, its function cut off) writes the same bytes
@@ -187,16 +189,7 @@ void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
     iteration.disturbed = true;
     return;
   }
-  if (effect.operation == "miss") {
-    int& misses = misses_[std::string(effect.key)][effect.process];
-    if (++misses > kMaxMissesPerObject) {
-      Fail(Invariant::kMissesBounded, "store bound: " + effect.process->name() +
-                                          " asked more than " +
-                                          std::to_string(kMaxMissesPerObject) +
-                                          " times in vain for " + std::string(effect.key));
-    }
-    return;
-  }
+  if (effect.operation == "miss") return CheckMisses(effect);
   if (effect.operation == "put") {
     if (effect.repeated) {
       iteration.disturbed = true;
@@ -223,6 +216,15 @@ void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
   } else if (effect.operation == "delete") {
     ++iteration.count.deletes;
   }
+}
+
+void Checker::CheckMisses(const StoreEffect& effect) {
+  if (effect.operation != "miss") return;
+  int& misses = misses_[std::string(effect.key)][effect.process];
+  if (++misses <= kMaxMissesPerObject) return;
+  Fail(Invariant::kMissesBounded, "store bound: " + effect.process->name() + " asked more than " +
+                                      std::to_string(kMaxMissesPerObject) + " times in vain for " +
+                                      std::string(effect.key));
 }
 
 void Checker::CheckWeights(const StoreEffect& effect, const Scope& scope, int64_t version) {

@@ -73,6 +73,7 @@ class Checker {
   void ObserveExchange(const StoreEffect& effect, std::string_view rest, bool another_writer);
   void ObserveCheckpoint(const StoreEffect& effect, std::string_view rest);
   void CheckWeightsDeleted(const StoreEffect& effect, std::string_view rest);
+  void CheckMisses(const StoreEffect& effect);
   void CheckWeights(const StoreEffect& effect, const Scope& scope, int64_t version);
   // Null when nobody has begun it; a violation when somebody writes there.
   Scope* FindScope(std::string_view name, const StoreEffect& effect);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/simulation/reference.h"
 
+#include <algorithm>
+
 #include "common/base/random.h"
 #include "tests/simulation/sim_training.h"
 #include "trainer_function/parameter_server/gradient_math.h"
@@ -64,7 +66,30 @@ void Reference::Train(const ExecutionPlan& plan, const TrainingConfig& training)
     model->SetParameters(now.front());
     versions_.push_back(now);
   }
-  digest_ = Hex64(Xxh3(AsBytes(std::span<const float>(now.front()))));
+  FindEnd(plan, training);
+  digest_ = Hex64(Xxh3(AsBytes(std::span<const float>(final_weights()))));
+}
+
+void Reference::FindEnd(const ExecutionPlan& plan, const TrainingConfig& training) {
+  end_ = iterations();
+  if (!training.early_stopping && !training.keep_best) return;
+  // Of any number: the simulated loss is the same for each, and its sums are exact.
+  constexpr int64_t kTestSamples = 16;
+  const auto dataset = MakeSimDataset(training.training_samples, kTestSamples);
+  const auto model = MakeSimModel(plan.parameters, [](int64_t) {});
+  const EvaluationSchedule schedule = {plan.iterations_per_epoch, plan.iterations,
+                                       training.evaluate_every};
+  EvaluationProgress progress;
+  for (int64_t version = 1; version <= end_; ++version) {
+    if (!schedule.Includes(version)) continue;
+    model->SetParameters(versions_[static_cast<size_t>(version)].front());
+    const EvaluationPart whole = model->Evaluate(*dataset->ReadTest({0, kTestSamples})).value();
+    progress.Count(version, whole.Metrics(), training.early_stopping, training.keep_best);
+    // Told with the version after it.
+    const bool stops = training.early_stopping && progress.MustStop(*training.early_stopping);
+    if (stops) end_ = std::min(end_, version + 2);
+  }
+  best_version_ = progress.best_version;
 }
 
 const Reference* References::Continue(const Reference* before, int64_t iteration,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the weights of a job must be, computed without functions, stores or servers: one loop over
-// iterations and ranks with the same model, data order and update rule. The checker compares every
-// weights object and checkpoint part with it, bit for bit. The gradients depend on who computes
-// them, so every plan has its own course from the iteration on from which it holds.
+// iterations and ranks with the same model, data order and update rule, and where training ends
+// early and which version is the best by the test set. The checker compares every weights object
+// and checkpoint part with it, bit for bit. The gradients depend on who computes them, so every
+// plan has its own course from the iteration on from which it holds.
 #pragma once
 
 #include <cstdint>
@@ -28,17 +29,26 @@ class Reference {
 
   // The weights after `version` updates; empty beyond the last iteration and outside the vector.
   ByteView Weights(int64_t version, Range elements) const;
-  const std::vector<float>& final_weights() const { return versions_.back().front(); }
+  const std::vector<float>& final_weights() const {
+    return versions_[static_cast<size_t>(end_)].front();
+  }
   // As completion records write it.
   const std::string& digest() const { return digest_; }
+  // After so many iterations training ends.
+  int64_t end() const { return end_; }
+  // The best model's; 0 without keepBest.
+  int64_t best_version() const { return best_version_; }
   int64_t iterations() const { return static_cast<int64_t>(versions_.size()) - 1; }
 
  private:
   void Train(const ExecutionPlan& plan, const TrainingConfig& training);
+  void FindEnd(const ExecutionPlan& plan, const TrainingConfig& training);
 
   // Weights and optimizer state after so many updates.
   std::vector<std::vector<std::vector<float>>> versions_;
   std::string digest_;
+  int64_t end_ = 0;
+  int64_t best_version_ = 0;
 };
 
 // The courses that a job has taken: one a fresh start, one more wherever another plan took over.

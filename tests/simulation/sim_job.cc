@@ -41,6 +41,8 @@ Job MakeJob(const Scenario& scenario) {
   spec.training.epochs = static_cast<double>(scenario.training.epochs);
   spec.training.global_batch_size = scenario.plan.global_batch_size;
   spec.training.seed = scenario.training.seed;
+  spec.training.early_stopping = scenario.training.early_stopping;
+  spec.training.keep_best = scenario.training.keep_best;
   spec.training.optimizer = MakeOptimizerSpec(scenario.training.optimizer);
   spec.objective.fixed = Objective::Fixed{scenario.plan.functions, scenario.plan.memory_mib};
   spec.aggregation.shards = scenario.plan.aggregation.shards;

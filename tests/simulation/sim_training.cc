@@ -61,7 +61,7 @@ class SimModel final : public TrainableModel {
   }
 
   Result<EvaluationResult> Evaluate(const Batch& batch) override {
-    return EvaluationResult{LossSum(batch), batch.samples / 2, batch.samples};
+    return EvaluationResult{0, LossSum(batch), batch.samples / 2, batch.samples, {}, {}, {}};
   }
   Result<std::string> ExportTorchScript() override {
     return UnimplementedError("a simulated model has no TorchScript");

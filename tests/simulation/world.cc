@@ -441,6 +441,14 @@ class World {
            "guarantee 1: the model's digest is " + job_.status.model_digest +
                ", of an undisturbed run under the same plans " + course->digest());
     }
+    if (!training_.keep_best) return;
+    const auto& best = job_.status.best_model;
+    const bool written = bucket_.objects().contains(prefix_ + "/results/model-best.safetensors");
+    if (!best || best->iteration != course->best_version() || !written) {
+      Fail(Invariant::kModelDigest, "guarantee 1: the best model is of iteration " +
+                                        (best ? std::to_string(best->iteration) : "none") +
+                                        ", not of " + std::to_string(course->best_version()));
+    }
   }
 
   void CheckLeftovers(const std::string& when) {

@@ -75,6 +75,9 @@ SliceRequest HarnessJob::Request(const Role& role, int64_t incarnation,
   request.training.training_samples = samples;
   request.training.optimizer = optimizer;
   request.training.stop_at_loss = stop_at_loss;
+  request.training.evaluate_every = evaluate_every;
+  request.training.early_stopping = early_stopping;
+  request.training.keep_best = keep_best;
   request.training.dataset.uri = "memory:data";
   request.training.dataset.format = DatasetFormat::kIdx;
   request.store.uri = "memory:";
@@ -222,8 +225,8 @@ HarnessResult SliceHarness::Run(int64_t incarnation,
   return Await();
 }
 
-std::string ModelDigest(ObjectStore& store) {
-  const auto bytes = store.Get(ResultKey(kPrefix, "model.safetensors"));
+std::string ModelDigest(ObjectStore& store, const std::string& name) {
+  const auto bytes = store.Get(ResultKey(kPrefix, name));
   return bytes.ok() ? Hex64(Xxh3(*bytes)) : std::string("no model");
 }
 

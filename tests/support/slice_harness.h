@@ -37,6 +37,9 @@ struct HarnessJob {
   int checkpoint_keep = 2;
   OptimizerConfig optimizer;
   std::optional<double> stop_at_loss;
+  int64_t evaluate_every = 1;
+  std::optional<EarlyStopping> early_stopping;
+  std::optional<TestMetric> keep_best;
   uint64_t seed = 7;
   int64_t nan_at_version = -1;
   double budget_seconds = 60;
@@ -114,8 +117,8 @@ class SliceHarness {
   std::atomic<int> models_made_{0};
 };
 
-// XXH3 of results/model.safetensors; "no model" when there is none.
-std::string ModelDigest(ObjectStore& store);
+// XXH3 of results/model.safetensors, or of another result; "no model" when there is none.
+std::string ModelDigest(ObjectStore& store, const std::string& name = "model.safetensors");
 
 // Forwards everything to a store that it does not own.
 std::unique_ptr<ObjectStore> BorrowStore(ObjectStore& store);

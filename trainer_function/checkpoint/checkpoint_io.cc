@@ -5,31 +5,11 @@
 #include <array>
 #include <string>
 
-#include "common/plan/poll_schedule.h"
 #include "common/protocol/object_header.h"
+#include "trainer_function/checkpoint/await_object.h"
 
 namespace lambdadnn {
 namespace {
-
-// A read that arrives torn is repeated this often.
-constexpr int kReadAttempts = 5;
-
-// Calls `attempt` until it ends in something else than kNotFound, with the back-off of exchanges. A
-// read that arrives torn is repeated a few times.
-template <typename T>
-Result<T> Await(const RoleContext& context, const std::function<Result<T>()>& attempt) {
-  const Instant start = context.runtime.clock.Now();
-  for (int torn = 0;;) {
-    Result<T> result = attempt();
-    const StatusCode code = result.status().code();
-    if (code == StatusCode::kDataLoss && ++torn >= kReadAttempts) return result;
-    if (code != StatusCode::kNotFound && code != StatusCode::kDataLoss) return result;
-    const Instant now = context.runtime.clock.Now();
-    const Status woken =
-        context.interrupt.SleepUntil(now + NextPollGap(now - start, Duration::zero()));
-    if (!woken.ok()) return woken;
-  }
-}
 
 ByteView BytesOf(const std::vector<float>& values, Range within, Range elements) {
   return AsBytes(std::span(values).subspan(static_cast<size_t>(elements.begin - within.begin),
@@ -88,18 +68,40 @@ bool IsWorthless(const RoleContext& context, int64_t written, const CheckpointRe
   return other.incarnation < request.incarnation && other.iteration >= written && !read_by_others;
 }
 
+// Those whose weights `keepers` count as the best, by their manifests.
+Result<std::vector<CheckpointReference>> BestOf(ObjectStore& store,
+                                                std::span<const CheckpointReference> keepers) {
+  std::vector<CheckpointReference> best;
+  for (const CheckpointReference& keeper : keepers) {
+    const auto manifest = ReadManifest(store, keeper);
+    const StatusCode code = manifest.status().code();
+    // Torn, or deleted by another writer meanwhile: nothing goes on from it.
+    if (code == StatusCode::kDataLoss || code == StatusCode::kNotFound) continue;
+    LDNN_RETURN_IF_ERROR(manifest.status());
+    if (manifest->best.has_value()) best.push_back(BestCheckpoint(keeper, *manifest));
+  }
+  return best;
+}
+
 // After the checkpoint of iteration `written`.
 Status Prune(const RoleContext& context, int64_t written) {
   const std::string& prefix = context.request.store.prefix;
   LDNN_ASSIGN_OR_RETURN(const auto found, ListCheckpoints(context.store, prefix));
   const auto keep = static_cast<size_t>(std::max(1, context.request.checkpoint_keep));
-  size_t kept = 0;
-  for (size_t i = 0; i < found.size(); ++i) {
-    const bool worthless = IsWorthless(context, written, found[i]);
-    if (!worthless && kept++ < keep) continue;
-    if (!MayPrune(context, found[i])) continue;
-    const ExchangeScope scope = ScopeOf(found[i]);
-    std::string folder = CheckpointManifestKey(scope, found[i].iteration);
+  std::vector<CheckpointReference> kept;
+  std::vector<CheckpointReference> others;
+  for (const CheckpointReference& each : found) {
+    const bool counts = !IsWorthless(context, written, each) && kept.size() < keep;
+    (counts ? kept : others).push_back(each);
+  }
+  std::vector<CheckpointReference> best;
+  if (context.request.training.keep_best && !others.empty()) {
+    LDNN_ASSIGN_OR_RETURN(best, BestOf(context.store, kept));
+  }
+  for (const CheckpointReference& each : others) {
+    if (!MayPrune(context, each) || std::count(best.begin(), best.end(), each) > 0) continue;
+    const ExchangeScope scope = ScopeOf(each);
+    std::string folder = CheckpointManifestKey(scope, each.iteration);
     // The manifest first: a checkpoint is complete or absent also during its deletion.
     LDNN_RETURN_IF_ERROR(context.store.Delete(folder));
     folder.resize(folder.rfind('/') + 1);
@@ -202,7 +204,7 @@ Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
   manifest.parts.clear();
   for (int shard = 0; shard < request.plan.aggregation.shards; ++shard) {
     int vectors = 0;
-    LDNN_ASSIGN_OR_RETURN(const CheckpointPart part, Await<CheckpointPart>(context, [&] {
+    LDNN_ASSIGN_OR_RETURN(const CheckpointPart part, AwaitObject<CheckpointPart>(context, [&] {
                             return ReadPartHeader(context, iteration, shard, &vectors);
                           }));
     if (shard > 0 && vectors != manifest.optimizer_vectors) {
@@ -220,8 +222,8 @@ Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
 
 Result<CheckpointManifest> AwaitCheckpoint(const RoleContext& context,
                                            const CheckpointReference& checkpoint) {
-  auto manifest =
-      Await<CheckpointManifest>(context, [&] { return ReadManifest(context.store, checkpoint); });
+  auto manifest = AwaitObject<CheckpointManifest>(
+      context, [&] { return ReadManifest(context.store, checkpoint); });
   if (manifest.ok()) return manifest;
   return manifest.status().WithContext("waiting for the checkpoint of iteration " +
                                        std::to_string(checkpoint.iteration));

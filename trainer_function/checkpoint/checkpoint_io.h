@@ -38,7 +38,8 @@ Status WriteCheckpointPart(const RoleContext& context, int64_t iteration, int sh
 // `manifest` has stop_at and the epoch's loss already. Then deletes what is older than the newest
 // request.checkpoint_keep checkpoints and was not written by a later revision or incarnation; and
 // what earlier incarnations wrote at or beyond this iteration (it could not be read, or this one
-// would have begun there), which counts for none of the kept.
+// would have begun there), which counts for none of the kept. With training.keepBest the checkpoint
+// that one of the kept names as the best stays, too.
 Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
                           CheckpointManifest manifest);
 

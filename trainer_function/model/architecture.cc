@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/text.h"
+#include "common/protocol/class_weights.h"
 #include "trainer_function/model/model_parameters.h"
 
 namespace lambdadnn {
@@ -143,6 +144,25 @@ Result<OutputForm> FindOutputForm(Loss loss, const DatasetInfo& dataset) {
       break;
   }
   return form;
+}
+
+Status SetLossOptions(const TrainingConfig& config, OutputForm* form) {
+  form->label_smoothing = config.label_smoothing;
+  form->class_weights.clear();
+  if (config.class_weights.empty()) return OkStatus();
+  if (std::ssize(config.class_weights) != form->classes || config.loss != Loss::kCrossEntropy) {
+    return InvalidArgumentError("spec.training.classWeights has " +
+                                std::to_string(config.class_weights.size()) +
+                                " weights, and the data set has " + std::to_string(form->classes) +
+                                " classes; give one for each class, in the labels' order");
+  }
+  for (const double weight : config.class_weights) {
+    if (!(weight >= kLeastClassWeight && weight <= kMostClassWeight)) {
+      return InvalidArgumentError("spec.training.classWeights must be from 0.01 to 100");
+    }
+    form->class_weights.push_back(static_cast<float>(weight));
+  }
+  return OkStatus();
 }
 
 Result<Architecture> BuildArchitecture(const ModelConfig& model, const DatasetInfo& dataset,

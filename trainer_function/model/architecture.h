@@ -47,11 +47,15 @@ struct Layer {
 struct OutputForm {
   int64_t outputs = 0;
   Loss loss = Loss::kCrossEntropy;
-  int classes = 0;             // 0 = numeric targets
-  double label_smoothing = 0;  // of CrossEntropy
+  int classes = 0;                   // 0 = numeric targets
+  double label_smoothing = 0;        // of CrossEntropy
+  std::vector<float> class_weights;  // of CrossEntropy; empty = all 1
 };
 // kInvalidArgument naming spec.training.loss when the loss does not fit the data.
 Result<OutputForm> FindOutputForm(Loss loss, const DatasetInfo& dataset);
+// The loss's options. kInvalidArgument naming spec.training.classWeights when there is not one for
+// each class.
+Status SetLossOptions(const TrainingConfig& config, OutputForm* form);
 
 struct Architecture : OutputForm {
   // What the layers take, without the batch: [features], [channels, length] or

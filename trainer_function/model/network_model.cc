@@ -147,7 +147,7 @@ Result<std::unique_ptr<TrainableModel>> MakeBuiltinModel(const TrainingConfig& c
   if (!IsNetwork(config.model.name)) return MakeTorchModel(config, dataset, threads, device);
   if (threads < 1) return InvalidArgumentError("a model needs at least 1 thread");
   LDNN_ASSIGN_OR_RETURN(SizedNetwork network, BuildNetwork(config.model, dataset, config.loss));
-  network.label_smoothing = config.label_smoothing;
+  LDNN_RETURN_IF_ERROR(SetLossOptions(config, &network));
   return MakeNetworkModel(network, threads, device);
 }
 

@@ -89,7 +89,8 @@ class TorchModel final : public TrainableModel {
       const at::Tensor loss =
           LossSum(outputs, AnswerTensor(batch, architecture_, device_), architecture_);
       loss.backward();
-      return StepResult{memory_.TakeGradient(loss, gradient), batch.samples};
+      return StepResult{memory_.TakeGradient(loss, gradient), batch.samples,
+                        WeightSum(batch, architecture_)};
     } catch (const std::exception& error) {
       return InternalError("LibTorch failed in a training step: " + TorchErrorText(error));
     }
@@ -102,7 +103,7 @@ class TorchModel final : public TrainableModel {
       at::NoGradGuard no_grad;
       const at::Tensor outputs = Forward(
           InputTensor(batch, architecture_.input_shape, InputType::kFloat32, device_), nullptr);
-      return Score(outputs, AnswerTensor(batch, architecture_, device_), architecture_);
+      return ScoreBatch(outputs, batch, architecture_, device_);
     } catch (const std::exception& error) {
       return InternalError("LibTorch failed in an evaluation: " + TorchErrorText(error));
     }
@@ -204,7 +205,7 @@ Result<std::unique_ptr<TrainableModel>> MakeTorchModel(const TrainingConfig& con
   if (threads < 1) return InvalidArgumentError("a model needs at least 1 thread");
   LDNN_ASSIGN_OR_RETURN(Architecture architecture,
                         BuildArchitecture(config.model, dataset, config.loss));
-  architecture.label_smoothing = config.label_smoothing;
+  LDNN_RETURN_IF_ERROR(SetLossOptions(config, &architecture));
   LDNN_RETURN_IF_ERROR(PrepareDevice(device));
   try {
     ConfigureTorch(threads);

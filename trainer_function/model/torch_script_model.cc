@@ -96,7 +96,8 @@ class ScriptModel final : public TrainableModel {
                             Forward(InputTensor(batch, sample_shape_, input_, device_), true));
       const at::Tensor loss = LossSum(outputs, AnswerTensor(batch, form_, device_), form_);
       loss.backward();
-      return StepResult{memory_->TakeGradient(loss, gradient), batch.samples};
+      return StepResult{memory_->TakeGradient(loss, gradient), batch.samples,
+                        WeightSum(batch, form_)};
     } catch (const std::exception& error) {
       return StepError(error);
     }
@@ -109,7 +110,7 @@ class ScriptModel final : public TrainableModel {
       at::NoGradGuard no_grad;
       LDNN_ASSIGN_OR_RETURN(const at::Tensor outputs,
                             Forward(InputTensor(batch, sample_shape_, input_, device_), false));
-      return Score(outputs, AnswerTensor(batch, form_, device_), form_);
+      return ScoreBatch(outputs, batch, form_, device_);
     } catch (const std::exception& error) {
       return InternalError("the TorchScript model failed in an evaluation: " +
                            TorchErrorText(error));
@@ -269,7 +270,7 @@ Result<std::unique_ptr<TrainableModel>> MakeTorchScriptModel(const std::string& 
                                                              int threads, ComputeDevice device) {
   if (threads < 1) return InvalidArgumentError("a model needs at least 1 thread");
   LDNN_ASSIGN_OR_RETURN(OutputForm form, FindOutputForm(config.loss, dataset));
-  form.label_smoothing = config.label_smoothing;
+  LDNN_RETURN_IF_ERROR(SetLossOptions(config, &form));
   LDNN_RETURN_IF_ERROR(PrepareDevice(device));
   std::optional<torch::jit::Module> module;
   try {

@@ -58,6 +58,13 @@ at::Tensor CountCorrect(const at::Tensor& outputs, const at::Tensor& answers,
   return outputs.argmax(1).eq(answers).sum();
 }
 
+// Samples of which fewer than kTopClasses outputs are larger than that of their class. One that is
+// not a number is never among them.
+at::Tensor CountTop(const at::Tensor& outputs, const at::Tensor& labels) {
+  const at::Tensor own = outputs.gather(1, labels.unsqueeze(1));
+  return outputs.le(own).logical_not().sum(1).lt(kTopClasses).sum();
+}
+
 }  // namespace
 
 void ConfigureTorch(int threads) {
@@ -178,18 +185,55 @@ at::Tensor LossSum(const at::Tensor& outputs, const at::Tensor& answers, const O
     case Loss::kCrossEntropy:
       break;
   }
-  return at::cross_entropy_loss(outputs, answers, {}, at::Reduction::Sum, kNoneIgnored,
+  c10::optional<at::Tensor> weights;
+  if (!form.class_weights.empty()) {
+    weights = at::tensor(at::ArrayRef<float>(form.class_weights)).to(outputs.device());
+  }
+  return at::cross_entropy_loss(outputs, answers, weights, at::Reduction::Sum, kNoneIgnored,
                                 form.label_smoothing);
 }
 
-// Loss and count are read together: each read waits for the GPU. Both are exact as doubles.
+namespace {
+
+// Loss and counts are read together: each read waits for the GPU. All are exact as doubles.
 EvaluationResult Score(const at::Tensor& outputs, const at::Tensor& answers,
                        const OutputForm& form) {
-  const at::Tensor both = at::stack({LossSum(outputs, answers, form).to(at::kDouble),
-                                     CountCorrect(outputs, answers, form).to(at::kDouble)})
-                              .cpu();
-  const double* const values = both.data_ptr<double>();
-  return {values[0], static_cast<int64_t>(values[1]), outputs.size(0)};
+  std::vector<at::Tensor> sums = {LossSum(outputs, answers, form),
+                                  CountCorrect(outputs, answers, form)};
+  const bool has_top5 = form.loss == Loss::kCrossEntropy && form.classes > kTopClasses;
+  if (has_top5) sums.push_back(CountTop(outputs, answers));
+  if (form.loss == Loss::kMse) {
+    sums.push_back(at::l1_loss(outputs, answers, at::Reduction::Sum) /
+                   static_cast<double>(form.outputs));
+  }
+  for (at::Tensor& sum : sums) sum = sum.to(at::kDouble);
+  const at::Tensor all = at::stack(sums).cpu();
+  const double* const values = all.data_ptr<double>();
+  EvaluationResult result;
+  result.loss_sum = values[0];
+  result.correct = static_cast<int64_t>(values[1]);
+  result.samples = outputs.size(0);
+  if (has_top5) result.correct_top5 = static_cast<int64_t>(values[2]);
+  if (form.loss == Loss::kMse) result.absolute_error_sum = values[2];
+  return result;
+}
+
+}  // namespace
+
+double WeightSum(const Batch& batch, const OutputForm& form) {
+  if (form.class_weights.empty()) return 0;
+  double sum = 0;
+  for (const int64_t label : batch.labels) {
+    sum += static_cast<double>(form.class_weights[static_cast<size_t>(label)]);
+  }
+  return sum;
+}
+
+EvaluationResult ScoreBatch(const at::Tensor& outputs, const Batch& batch, const OutputForm& form,
+                            ComputeDevice device) {
+  EvaluationResult result = Score(outputs, AnswerTensor(batch, form, device), form);
+  if (!form.class_weights.empty()) result.weight_sum = WeightSum(batch, form);
+  return result;
 }
 
 }  // namespace lambdadnn

@@ -66,9 +66,11 @@ at::Tensor AnswerTensor(const Batch& batch, const OutputForm& form, ComputeDevic
 
 // `outputs` is [samples, form.outputs]. A scalar with a gradient, see torch_model.h for the means.
 at::Tensor LossSum(const at::Tensor& outputs, const at::Tensor& answers, const OutputForm& form);
+// Of the samples' classes, exactly; 0 without class weights. The batch's labels are checked.
+double WeightSum(const Batch& batch, const OutputForm& form);
 // With the samples of the correct class; with several binary targets a sample counts when all are
 // correct.
-EvaluationResult Score(const at::Tensor& outputs, const at::Tensor& answers,
-                       const OutputForm& form);
+EvaluationResult ScoreBatch(const at::Tensor& outputs, const Batch& batch, const OutputForm& form,
+                            ComputeDevice device);
 
 }  // namespace lambdadnn

@@ -13,6 +13,7 @@
 #include "common/base/bytes.h"
 #include "common/base/enum_names.h"
 #include "common/base/status.h"
+#include "common/protocol/slice.h"
 
 namespace lambdadnn {
 
@@ -39,19 +40,11 @@ using ParameterManifest = std::vector<ParameterInfo>;
 struct StepResult {
   double loss_sum = 0;  // over the batch's samples
   int64_t samples = 0;
+  double weight_sum = 0;  // with class weights: of the samples' classes
 };
 
-struct EvaluationResult {
-  double loss_sum = 0;
-  int64_t correct = 0;  // classification only
-  int64_t samples = 0;
-  EvaluationResult& operator+=(const EvaluationResult& other) {
-    loss_sum += other.loss_sum;
-    correct += other.correct;
-    samples += other.samples;
-    return *this;
-  }
-};
+// Sums over the samples of one or more batches, of no epoch.
+using EvaluationResult = EvaluationPart;
 
 // Names as in safetensors files.
 enum class ElementType { kF32, kF64, kF16, kBf16, kI64, kI32, kI16, kI8, kU8, kBool };

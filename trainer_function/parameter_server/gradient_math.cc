@@ -33,8 +33,12 @@ double SumOfSquares(std::span<const float> block) {
 }  // namespace
 
 void DivideBySamples(std::span<float> gradient, int64_t samples) {
-  if (samples == 0) return;
-  const auto divisor = static_cast<float>(samples);
+  DivideBy(gradient, static_cast<double>(samples));
+}
+
+void DivideBy(std::span<float> gradient, double sum) {
+  if (sum == 0) return;
+  const auto divisor = static_cast<float>(sum);
   for (float& value : gradient) value /= divisor;
 }
 

@@ -12,6 +12,8 @@ namespace lambdadnn {
 
 // gradient /= samples (0 samples: a zero gradient).
 void DivideBySamples(std::span<float> gradient, int64_t samples);
+// Likewise by the sum of their weights.
+void DivideBy(std::span<float> gradient, double sum);
 bool AllFinite(std::span<const float> values);
 // clip_grad_value_: into [-limit, limit].
 void ClipByValue(std::span<float> gradient, double limit);

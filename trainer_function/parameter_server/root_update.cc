@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "common/plan/sync_policy.h"
+#include "common/protocol/class_weights.h"
 #include "trainer_function/parameter_server/gradient_math.h"
 #include "trainer_function/parameter_server/learning_rate.h"
 #include "trainer_function/parameter_server/optimizer.h"
@@ -53,7 +54,7 @@ Status RootUpdate::OnMerged(int64_t iteration, const MergedShard& merged) {
         "; lower training.optimizer.learningRate, clip the gradient, or "
         "look for bad values in the data set");
   }
-  DivideBySamples(gradient, merged.samples);
+  DivideBy(gradient, DivisorOf(context_.request.training, merged.samples));
   if (optimizer_.clip_value) ClipByValue(gradient, *optimizer_.clip_value);
   if (optimizer_.clip_global_norm) {
     held_.push_back(merged);

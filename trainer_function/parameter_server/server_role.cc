@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "common/plan/sync_policy.h"
+#include "common/protocol/class_weights.h"
+#include "trainer_function/checkpoint/evaluation_parts.h"
 #include "trainer_function/collective/tree_node.h"
 #include "trainer_function/parameter_server/optimizer.h"
 #include "trainer_function/parameter_server/root_update.h"
@@ -39,6 +41,8 @@ class ServerRole {
   Status RunIteration(int64_t iteration);
   Status OnMerged(int64_t iteration, const MergedShard& merged);
   Status Decide(int64_t iteration, const MergedShard& merged);
+  // What the version of these weights is worth, told by all workers.
+  Status CountEvaluation(int64_t version);
   Status DiscardBefore(int64_t iteration, const MergedShard& merged);
   Status Checkpoint(int64_t iteration, bool last);
   Status Completed(int64_t done, double seconds);
@@ -56,6 +60,8 @@ class ServerRole {
   bool continues_ = false;  // the previous slice used the same keys
   double epoch_loss_sum_ = 0;
   int64_t epoch_samples_ = 0;
+  EvaluationProgress evaluation_;
+  std::optional<CheckpointManifest::Best> best_;
   double iteration_loss_ = 0;
   int64_t iteration_samples_ = 0;
   std::unique_ptr<TreeNode> node_;
@@ -81,6 +87,8 @@ Status ServerRole::Load() {
   if (!is_root_) return OkStatus();
   epoch_loss_sum_ = start.manifest.epoch_loss_sum;
   epoch_samples_ = start.manifest.epoch_samples;
+  evaluation_ = start.manifest.evaluation;
+  best_ = start.manifest.best;
   const int vectors = OptimizerStateVectors(request.training.optimizer);
   state_ = ParameterState::Zero(node_->elements(), start.warm ? 0 : vectors);
   double read_seconds = 0;
@@ -121,12 +129,37 @@ Status ServerRole::Decide(int64_t iteration, const MergedShard& merged) {
   epoch_samples_ += merged.samples;
   if ((iteration + 1) % EpochIterations() == 0) {
     const auto& goal = context_.request.training.stop_at_loss;
-    const double mean = epoch_loss_sum_ / static_cast<double>(std::max<int64_t>(1, epoch_samples_));
+    const double mean = epoch_loss_sum_ /
+                        DivisorOf(context_.request.training, std::max<int64_t>(1, epoch_samples_));
     if (goal && mean <= *goal) session_.agreement().Finish(SyncPolicy::VersionMade(iteration));
     epoch_loss_sum_ = 0;
     epoch_samples_ = 0;
   }
+  if (context_.request.decides_by_evaluations() &&
+      context_.request.evaluations().Includes(SyncPolicy::VersionRead(iteration))) {
+    // All workers have told before they pushed the gradients that are merged here.
+    LDNN_RETURN_IF_ERROR(CountEvaluation(SyncPolicy::VersionRead(iteration)));
+    const auto& rule = context_.request.training.early_stopping;
+    if (rule && evaluation_.MustStop(*rule)) {
+      session_.agreement().Finish(SyncPolicy::VersionMade(iteration));
+    }
+  }
   session_.agreement().Answer(SyncPolicy::VersionMade(iteration));
+  return OkStatus();
+}
+
+Status ServerRole::CountEvaluation(int64_t version) {
+  const PhaseScope pull(context_.phases, Phase::kPull);
+  LDNN_ASSIGN_OR_RETURN(const EvaluationPart sum, TakeEvaluation(context_, version));
+  const TrainingConfig& training = context_.request.training;
+  const bool counts =
+      evaluation_.Count(version, sum.Metrics(), training.early_stopping, training.keep_best);
+  if (!counts || !evaluation_.best || evaluation_.best_version != version) return OkStatus();
+  // The checkpoint of these weights: this slice began with it, or has written it on the way.
+  const CheckpointReference checkpoint = version == context_.request.first_iteration
+                                             ? session_.start().checkpoint
+                                             : CheckpointAt(context_.request, version);
+  best_ = {checkpoint.plan_revision, checkpoint.incarnation};
   return OkStatus();
 }
 
@@ -176,7 +209,14 @@ Status ServerRole::Checkpoint(int64_t iteration, bool last) {
         WriteCheckpointPart(context_, iteration, static_cast<int>(shard), elements, state_));
   }
   if (leads_) {
+    const bool ends = last && session_.agreement().is_final();
+    if (ends && context_.request.training.keep_best &&
+        context_.request.evaluations().Includes(iteration)) {
+      LDNN_RETURN_IF_ERROR(CountEvaluation(iteration));
+    }
     CheckpointManifest manifest;
+    manifest.evaluation = evaluation_;
+    manifest.best = best_;
     const int64_t pending = session_.agreement().pending_stop();
     manifest.stop_at = pending >= iteration ? pending : 0;
     manifest.epoch_loss_sum = epoch_loss_sum_;
@@ -201,16 +241,22 @@ void ServerRole::Report(int64_t done, double seconds) {
   ProgressLine line;
   line.iteration = done;
   line.epoch = (done - 1) / EpochIterations();
+  const TrainingConfig& training = context_.request.training;
   line.loss =
-      iteration_samples_ > 0 ? iteration_loss_ / static_cast<double>(iteration_samples_) : 0;
-  if (seconds > 0) line.samples_per_second = static_cast<double>(iteration_samples_) / seconds;
+      iteration_samples_ > 0 ? iteration_loss_ / DivisorOf(training, iteration_samples_) : 0;
+  const int64_t samples =
+      training.class_weights.empty() ? iteration_samples_ : plan_.global_batch_size;
+  if (seconds > 0) line.samples_per_second = static_cast<double>(samples) / seconds;
   context_.emit(line);
 }
 
 Status ServerRole::Completed(int64_t done, double seconds) {
   Report(done, seconds);
-  if (is_root_ && plan_.checkpoint_every > 0 && done % plan_.checkpoint_every == 0 &&
-      done < session_.agreement().end()) {
+  const bool in_time = plan_.checkpoint_every > 0 && done % plan_.checkpoint_every == 0;
+  // It may become the best.
+  const bool evaluated = context_.request.training.keep_best.has_value() &&
+                         context_.request.evaluations().Includes(done);
+  if (is_root_ && (in_time || evaluated) && done < session_.agreement().end()) {
     return Checkpoint(done, false);
   }
   return OkStatus();

@@ -28,6 +28,8 @@ Result<SliceStart> FindStart(const RoleContext& context) {
     start.manifest.stop_at = 0;
     start.manifest.epoch_loss_sum = 0;
     start.manifest.epoch_samples = 0;
+    start.manifest.evaluation = {};
+    start.manifest.best.reset();
   }
   return start;
 }

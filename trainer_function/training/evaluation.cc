@@ -24,4 +24,18 @@ Result<EvaluationResult> EvaluateTest(TrainableModel& model, const Dataset& data
   return total;
 }
 
+Status CheckMetrics(const TrainingConfig& training, const DatasetInfo& dataset) {
+  const auto check = [&](TestMetric metric, const std::string& field) -> Status {
+    if (dataset.test_samples == 0 || !training.evaluate_each_epoch) {
+      return InvalidArgumentError(field +
+                                  " needs a test set; set spec.dataset.testUri, or remove it");
+    }
+    return CheckMetric(metric, training.loss, dataset.classes, field);
+  };
+  if (training.early_stopping) {
+    LDNN_RETURN_IF_ERROR(check(training.early_stopping->metric, "spec.training.earlyStopping"));
+  }
+  return training.keep_best ? check(*training.keep_best, "spec.training.keepBest") : OkStatus();
+}
+
 }  // namespace lambdadnn

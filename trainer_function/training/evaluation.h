@@ -6,6 +6,7 @@
 
 #include "common/base/status.h"
 #include "common/plan/geometry.h"
+#include "common/protocol/training_config.h"
 #include "trainer_function/data/dataset.h"
 #include "trainer_function/model/trainable_model.h"
 
@@ -14,5 +15,9 @@ namespace lambdadnn {
 // Sums over the loaded test samples in `samples`; `pace` is called after each piece.
 Result<EvaluationResult> EvaluateTest(TrainableModel& model, const Dataset& dataset, Range samples,
                                       const std::function<void()>& pace);
+
+// kInvalidArgument when the training decides by a metric that this data set does not give: it has
+// no test samples, or too few classes.
+Status CheckMetrics(const TrainingConfig& training, const DatasetInfo& dataset);
 
 }  // namespace lambdadnn

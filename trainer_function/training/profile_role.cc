@@ -65,7 +65,10 @@ class ProfileRole {
   int BatchSize() const {
     const int wanted = request_.profile.batch_size > 0 ? request_.profile.batch_size
                                                        : request_.plan.local_batch_size;
-    return static_cast<int>(std::min<int64_t>(std::max(1, wanted), dataset_->info().samples));
+    // Training repeats steps of as many: of these are memory and rate.
+    const int micro = request_.training.micro_batch_size;
+    const int at_once = micro > 0 ? std::min(wanted, micro) : wanted;
+    return static_cast<int>(std::min<int64_t>(std::max(1, at_once), dataset_->info().samples));
   }
 
   const RoleContext& context_;
@@ -105,6 +108,7 @@ Status ProfileRole::Load() {
     return InvalidArgumentError("the data set " + DescribeDataset(request_.training.dataset) +
                                 " has no training samples");
   }
+  LDNN_RETURN_IF_ERROR(CheckMetrics(request_.training, info));
   // Enough distinct samples that caches see what they will see in training.
   const int64_t wanted = static_cast<int64_t>(BatchSize()) * 8;
   loaded_samples_ = std::min(info.samples, wanted);

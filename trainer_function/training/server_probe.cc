@@ -55,6 +55,8 @@ class ServerProbe {
     request_.first_iteration = 0;
     request_.start.reset();
     request_.training.stop_at_loss.reset();
+    request_.training.early_stopping.reset();
+    request_.training.keep_best.reset();
     ExecutionPlan& plan = request_.plan;
     plan.first_iteration = 0;
     plan.iterations = elements > kFewestElements ? kFewIterations : kManyIterations;

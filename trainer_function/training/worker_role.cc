@@ -7,13 +7,16 @@
 #include <vector>
 
 #include "common/plan/sync_policy.h"
+#include "common/protocol/class_weights.h"
 #include "trainer_function/checkpoint/checkpoint_io.h"
+#include "trainer_function/checkpoint/evaluation_parts.h"
 #include "trainer_function/collective/shard_exchange.h"
 #include "trainer_function/parameter_server/gradient_math.h"
 #include "trainer_function/parameter_server/optimizer.h"
 #include "trainer_function/session/rejoin.h"
 #include "trainer_function/training/data_record.h"
 #include "trainer_function/training/evaluation.h"
+#include "trainer_function/training/micro_batches.h"
 #include "trainer_function/training/safetensors.h"
 #include "trainer_function/training/sample_order.h"
 
@@ -58,9 +61,12 @@ class WorkerRole {
   Result<StepResult> Step(int64_t iteration);
   void TakeBuffers(int64_t global_samples);
   Status RunIteration(int64_t iteration);
-  // The test set, when iteration `done` is the first of an epoch.
+  // The test set, when the weights of version `done` are to be evaluated.
   Status EvaluateAtEpochEnd(int64_t done);
+  Status TellEvaluation(int64_t done, const EvaluationPart& part);
   Status WriteModel();
+  Status WriteSafetensors(const std::string& name);
+  Status WriteBest();
   void Report(int64_t done, double seconds);
   // A bad data set or model stays bad.
   Status Own(Status status) {
@@ -107,6 +113,7 @@ Status WorkerRole::LoadData() {
         "profile (`lambdadnn run --profile-again`)");
   }
   LDNN_RETURN_IF_ERROR(dataset_->Load(order_.RankSamples(plan_.functions, rank_)));
+  LDNN_RETURN_IF_ERROR(CheckMetrics(request_.training, info));
   FindTestSamples();
   if (test_samples_.size() > 0) LDNN_RETURN_IF_ERROR(dataset_->LoadTest(test_samples_));
   return OkStatus();
@@ -201,9 +208,10 @@ Result<StepResult> WorkerRole::Step(int64_t iteration) {
   const uint64_t augment = MixSeed({seed, static_cast<uint64_t>(order_.EpochOf(iteration))});
   auto batch = dataset_->Read(samples, augment);
   if (!batch.ok()) return Own(batch.status());
-  auto step = model_->ForwardBackward(
-      *batch, MixSeed({seed, static_cast<uint64_t>(iteration), static_cast<uint64_t>(rank_)}),
-      std::span(gradient_).first(static_cast<size_t>(model_->size())));
+  auto step =
+      StepInPieces(*model_, *batch, request_.training.micro_batch_size,
+                   MixSeed({seed, static_cast<uint64_t>(iteration), static_cast<uint64_t>(rank_)}),
+                   std::span(gradient_).first(static_cast<size_t>(model_->size())));
   if (!step.ok()) return Own(step.status());
   TakeBuffers(order_.BatchSamples(iteration));
   context_.pace();
@@ -223,14 +231,15 @@ void WorkerRole::TakeBuffers(int64_t global_samples) {
 Status WorkerRole::RunIteration(int64_t iteration) {
   session_.StopInTime();
   LDNN_ASSIGN_OR_RETURN(const StepResult step, Step(iteration));
-  LDNN_RETURN_IF_ERROR(
-      exchange_->Exchange(iteration, gradient_, step.samples, step.loss_sum, state_.weights));
+  LDNN_RETURN_IF_ERROR(exchange_->Exchange(
+      iteration, gradient_, CountOf(request_.training, step.samples, step.weight_sum),
+      step.loss_sum, state_.weights));
   model_->SetVector(state_.weights, SyncPolicy::VersionMade(iteration));
   return OkStatus();
 }
 
 Status WorkerRole::EvaluateAtEpochEnd(int64_t done) {
-  if (!evaluates_ || done == 0 || done % order_.batches_per_epoch() != 0) return OkStatus();
+  if (!evaluates_ || !request_.evaluations().Includes(done)) return OkStatus();
   const int64_t epoch = done / order_.batches_per_epoch() - 1;
   const PhaseScope timer(context_.phases, Phase::kEvaluate);
   auto result = EvaluateTest(*model_, *dataset_, test_samples_, context_.pace);
@@ -238,20 +247,56 @@ Status WorkerRole::EvaluateAtEpochEnd(int64_t done) {
   ProgressLine line;
   line.iteration = done;
   line.epoch = epoch;
-  line.evaluation = EvaluationPart{epoch, result->loss_sum, result->correct, result->samples};
+  line.evaluation = *result;
+  line.evaluation->epoch = epoch;
   record_.evaluations.push_back(*line.evaluation);
   context_.emit(line);
+  const Status told = TellEvaluation(done, *result);
   session_.budget().EndWorkTook(timer.Elapsed());
+  return told;
+}
+
+// The root of shard 0, if it decides by this version: when it has merged the gradients that are
+// computed at it, or at the training's end. A slice that only ends with it leaves that to the next.
+Status WorkerRole::TellEvaluation(int64_t done, const EvaluationPart& part) {
+  if (!request_.decides_by_evaluations()) return OkStatus();
+  const StopAgreement& agreement = session_.agreement();
+  const bool goes_on = done < agreement.end();
+  const bool ends = agreement.is_final() && request_.training.keep_best &&
+                    (done > session_.first_iteration() || request_.rejoins());
+  if (!goes_on && !ends) return OkStatus();
+  return WriteEvaluationPart(context_, done, rank_, part);
+}
+
+Status WorkerRole::WriteSafetensors(const std::string& name) {
+  LDNN_ASSIGN_OR_RETURN(const std::vector<StateTensor> state, model_->State());
+  const std::string file = EncodeSafetensors(state, {{"format", "pt"}});
+  return context_.store.Put(ResultKey(request_.store.prefix, name), AsBytes(file))
+      .WithContext("writing the trained model");
+}
+
+// With the weights of the checkpoint that the training's last one names. The model has these then.
+Status WorkerRole::WriteBest() {
+  const int64_t end = record_.next_iteration;
+  const CheckpointReference last = end > request_.first_iteration || !request_.start
+                                       ? CheckpointAt(request_, end)
+                                       : *request_.start;
+  LDNN_ASSIGN_OR_RETURN(const CheckpointManifest manifest, AwaitCheckpoint(context_, last));
+  if (!manifest.best.has_value()) return OkStatus();  // never a finite number
+  const CheckpointReference best = BestCheckpoint(last, manifest);
+  LDNN_ASSIGN_OR_RETURN(const CheckpointManifest of_best, ReadManifest(context_.store, best));
+  LDNN_RETURN_IF_ERROR(ReadCheckpoint(context_.store, best, of_best, &state_));
+  model_->SetVector(state_.weights, best.iteration);
+  LDNN_RETURN_IF_ERROR(WriteSafetensors("model-best.safetensors"));
+  record_.metrics[kBestIterationMetric] = static_cast<double>(best.iteration);
+  record_.metrics[kBestValueMetric] = *manifest.evaluation.best;
   return OkStatus();
 }
 
 Status WorkerRole::WriteModel() {
   const PhaseScope scope(context_.phases, Phase::kCheckpoint);
-  LDNN_ASSIGN_OR_RETURN(const std::vector<StateTensor> state, model_->State());
-  const std::string file = EncodeSafetensors(state, {{"format", "pt"}});
   const std::string& prefix = request_.store.prefix;
-  LDNN_RETURN_IF_ERROR(context_.store.Put(ResultKey(prefix, "model.safetensors"), AsBytes(file))
-                           .WithContext("writing the trained model"));
+  LDNN_RETURN_IF_ERROR(WriteSafetensors("model.safetensors"));
   const auto script = model_->ExportTorchScript();
   if (script.status().code() == StatusCode::kUnimplemented) return OkStatus();
   LDNN_RETURN_IF_ERROR(script.status().WithContext("exporting the trained model"));
@@ -294,6 +339,10 @@ Status WorkerRole::Train() {
   session_.End(state_.weights);
   if (rank_ == 0 && record_.outcome == SliceOutcome::kFinished) {
     LDNN_RETURN_IF_ERROR(WriteModel());
+    if (request_.training.keep_best) {
+      const PhaseScope scope(context_.phases, Phase::kCheckpoint);
+      LDNN_RETURN_IF_ERROR(WriteBest().WithContext("writing the best model"));
+    }
   }
   return OkStatus();
 }

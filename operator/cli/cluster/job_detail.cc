@@ -66,9 +66,7 @@ std::string DescribeProgress(const JobStatus& status, const JobSummary& summary)
                            static_cast<long long>(progress.iterations)));
   }
   if (!summary.loss.empty()) parts.push_back("loss " + summary.loss);
-  if (progress.test_accuracy) {
-    parts.push_back(Format("test accuracy %.2f %%", 100 * *progress.test_accuracy));
-  }
+  if (!progress.test.empty()) parts.push_back(progress.test.Brief());
   if (progress.samples_per_second > 0) {
     parts.push_back(Format("%.0f samples/s", progress.samples_per_second));
   }
@@ -153,6 +151,12 @@ std::string FormatJobDetail(const Job& job, WallTime now) {
   text += Line("a worker", DescribeWorkerSeconds(status.usage));
   text += Line("started", DescribeTimes(status, now));
   text += Line("result", status.model_uri);
+  if (status.best_model) {
+    text += Line("best model", std::string(EnumName(status.best_model->metric)) + " " +
+                                   Format("%.4g", status.best_model->value) + " after iteration " +
+                                   std::to_string(status.best_model->iteration) + ", " +
+                                   status.best_model->uri);
+  }
   return text + FormatConditions(status, now);
 }
 

@@ -73,6 +73,18 @@ std::string Tiles(const Json& report) {
         Tile("Test accuracy", FormatNumber(100 * *accuracy, 4) + " %",
              "test loss " + FormatNumber(NumberAt(report, "metrics.testLoss").value_or(NAN), 3));
   }
+  if (const auto top5 = NumberAt(report, "metrics.testTop5Accuracy")) {
+    tiles += Tile("Top-5 accuracy", FormatNumber(100 * *top5, 4) + " %", "on the test set");
+  }
+  if (const auto error = NumberAt(report, "metrics.testMeanAbsoluteError")) {
+    tiles +=
+        Tile("Mean absolute error", FormatNumber(*error, 4),
+             "test loss " + FormatNumber(NumberAt(report, "metrics.testLoss").value_or(NAN), 3));
+  }
+  if (const auto best = NumberAt(report, "model.best.value")) {
+    tiles += Tile("Best model", TextAt(report, "model.best.metric") + " " + FormatNumber(*best, 4),
+                  "after iteration " + TextAt(report, "model.best.iteration"));
+  }
   tiles += Tile("Functions",
                 FormatNumber(NumberAt(report, "plan.functions").value_or(0)) + " × " +
                     TextAt(report, "plan.memory"),
@@ -94,15 +106,29 @@ std::string LossChart(const Json& report) {
   return RenderLineChart(chart);
 }
 
-std::string AccuracyChart(const Json& report) {
+// Accuracy where there is one, else the mean absolute error.
+std::string TestChart(const Json& report) {
   LineSeries accuracy{"accuracy", "series-3", {}, true};
+  LineSeries top5{"top-5", "series-1", {}, true};
+  LineSeries error{"error", "series-3", {}, true};
   for (const Json& point : ListAt(report, "curves.evaluations")) {
-    if (const auto value = NumberAt(point, "accuracy")) {
+    const auto add = [&](LineSeries* series, const char* field, double factor) {
+      const auto value = NumberAt(point, field);
+      if (!value || !std::isfinite(*value)) return;
       // Epochs are counted from zero inside, and from one for people.
-      accuracy.points.emplace_back(NumberAt(point, "epoch").value_or(0) + 1, 100 * *value);
-    }
+      series->points.emplace_back(NumberAt(point, "epoch").value_or(0) + 1, factor * *value);
+    };
+    add(&accuracy, "accuracy", 100);
+    add(&top5, "top5Accuracy", 100);
+    add(&error, "meanAbsoluteError", 1);
   }
-  return RenderLineChart({"Test accuracy", "epoch", "per cent", {accuracy}, {}, {}});
+  if (accuracy.points.empty()) {
+    return RenderLineChart(
+        {"Mean absolute error of the test set", "epoch", "error", {error}, {}, {}});
+  }
+  std::vector<LineSeries> series = {accuracy};
+  if (!top5.points.empty()) series.push_back(top5);
+  return RenderLineChart({"Test accuracy", "epoch", "per cent", series, {}, {}});
 }
 
 // How long the whole job was expected to take: by each plan while it was in force, and by what was
@@ -322,7 +348,7 @@ std::string RenderReportHtml(const Json& report) {
       EscapeHtml(outcome) + "</span> " + EscapeHtml(message) + "</p>";
   html += Tiles(report) + "<div class=\"grid\">";
   html += Card(LossChart(report), "No iteration was completed.");
-  html += Card(AccuracyChart(report), "No test set was evaluated.");
+  html += Card(TestChart(report), "No test set was evaluated.");
   html += Card(RenderPhaseBars("Predicted and actual time by phase, seconds", PhasesOf(report)),
                "No phase was measured.");
   html += Card(Pareto(report), "The planner compared no other plans.");

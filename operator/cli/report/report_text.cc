@@ -64,6 +64,29 @@ std::string FunctionsOf(const Json& plan) {
   return count + (count == "1" ? " function of " : " functions of ") + TextAt(plan, "memory");
 }
 
+std::string Percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f %%", 100 * share);
+  return text;
+}
+
+// What the last model is worth on the test set, and the best one.
+std::string DescribeTest(const Json& report) {
+  std::string text;
+  const auto add = [&](const char* name, const char* field, const auto& format) {
+    if (const auto value = NumberAt(report, field)) text += Pair(name, format(*value));
+  };
+  const auto plain = [](double value) { return FormatNumber(value, 4); };
+  add("test accuracy", "metrics.testAccuracy", Percent);
+  add("top-5 accuracy", "metrics.testTop5Accuracy", Percent);
+  add("test MAE", "metrics.testMeanAbsoluteError", plain);
+  if (const auto value = NumberAt(report, "model.best.value")) {
+    text += Pair("best model", TextAt(report, "model.best.metric") + " " + plain(*value) +
+                                   " after iteration " + TextAt(report, "model.best.iteration"));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string RenderReportText(const Json& report) {
@@ -104,11 +127,7 @@ std::string RenderReportText(const Json& report) {
                      " on: " + Or(NumberAt(plan, "actual.seconds"), FormatSeconds) + ", " +
                      Or(NumberAt(plan, "actual.cost"), CostFormat(report)));
   }
-  if (const auto accuracy = NumberAt(report, "metrics.testAccuracy")) {
-    char line[32];
-    std::snprintf(line, sizeof line, "%.2f %%", 100 * *accuracy);
-    text += Pair("test accuracy", line);
-  }
+  text += DescribeTest(report);
   if (const auto loss = NumberAt(report, "metrics.trainLoss")) {
     text += Pair("train loss", FormatNumber(*loss, 4));
   }

@@ -69,6 +69,9 @@ std::vector<std::string> DescribeResults(const RunResults& results, const std::s
   };
   if (has("report.html")) lines.push_back("report: " + directory + "/report.html");
   if (has("model.safetensors")) lines.push_back("model:  " + directory + "/model.safetensors");
+  if (has("model-best.safetensors")) {
+    lines.push_back("best:   " + directory + "/model-best.safetensors");
+  }
   if (has("model.pt")) lines.push_back("        " + directory + "/model.pt");
   for (const std::string& problem : results.problems) lines.push_back("warning: " + problem);
   return lines;

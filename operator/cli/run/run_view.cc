@@ -33,6 +33,16 @@ double Number(const Json& event, const char* field) {
   return found != event.end() && found->is_number() ? found->get<double>() : 0;
 }
 
+// Of an event "evaluation".
+TestMetrics MetricsOf(const Json& event) {
+  const auto value = [&](const char* field) -> std::optional<double> {
+    const auto found = event.find(field);
+    if (found == event.end() || !found->is_number()) return std::nullopt;
+    return found->get<double>();
+  };
+  return {value("loss"), value("accuracy"), value("top5Accuracy"), value("meanAbsoluteError")};
+}
+
 std::string Cut(const std::string& text, size_t columns) {
   std::string cut;
   size_t width = 0;
@@ -73,8 +83,11 @@ std::vector<std::string> Measurements(const JobStatus& status) {
   const ProgressStatus& progress = status.progress;
   std::vector<std::string> parts;
   if (progress.loss.has_value()) parts.push_back("loss " + Format("%.4f", *progress.loss));
-  if (progress.test_accuracy.has_value()) {
-    parts.push_back("test " + Format("%.2f %%", 100 * *progress.test_accuracy));
+  const TestMetrics& test = progress.test;
+  if (test.accuracy) parts.push_back("test " + Format("%.2f %%", 100 * *test.accuracy));
+  if (test.top5_accuracy) parts.push_back("top-5 " + Format("%.2f %%", 100 * *test.top5_accuracy));
+  if (test.mean_absolute_error) {
+    parts.push_back("test MAE " + Format("%.4g", *test.mean_absolute_error));
   }
   if (progress.samples_per_second > 0) {
     parts.push_back(Format("%.0f samples/s", progress.samples_per_second));
@@ -186,9 +199,8 @@ std::string RenderEventLine(const Json& event) {
     return off ? "" : when + Text(event, "reason") + ": " + Text(event, "message");
   }
   if (type == "evaluation") {
-    return when + Format("epoch %.0f done: test accuracy %.2f %%, test loss %.4f",
-                         Number(event, "epoch") + 1, 100 * Number(event, "accuracy"),
-                         Number(event, "loss"));
+    return when + Format("epoch %.0f done: ", Number(event, "epoch") + 1) +
+           MetricsOf(event).Brief();
   }
   if (type == "function" && Text(event, "state") == "Gone" && !Text(event, "reason").empty()) {
     return when + "function of " + Text(event, "group") + " is gone: " + Text(event, "reason");

@@ -2,6 +2,7 @@
 #include "operator/controller/apply/job_report.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "common/plan/collective_cost.h"
 #include "common/plan_json/plan_json.h"
 #include "common/protocol/usage_codec.h"
+#include "operator/api/job_codec.h"
 #include "operator/api/workload_profile_codec.h"
 #include "operator/controller/planning/planning.h"
 #include "operator/controller/store/job_place.h"
@@ -59,10 +61,9 @@ Json CurvesOf(const JobHistory& history) {
                                     {"time", point.time}});
   }
   for (const EvaluationPoint& point : history.evaluations().Points()) {
-    curves["evaluations"].push_back({{"epoch", point.epoch},
-                                     {"loss", point.loss},
-                                     {"accuracy", point.accuracy},
-                                     {"time", point.time}});
+    Json entry = {{"epoch", point.epoch}, {"time", point.time}};
+    for (const auto& [name, value] : NamedMetrics(point.metrics)) entry[name] = value;
+    curves["evaluations"].push_back(std::move(entry));
   }
   for (const EstimatePoint& point : history.estimates().Points()) {
     curves["estimates"].push_back({{"iteration", point.iteration},
@@ -192,14 +193,15 @@ Json MemoryOf(const JobSpec& spec, const WorkloadProfile& profile, const Plan& p
   const auto role = [](double needed_mib, int64_t bytes) {
     return Json{{"predictedBytes", std::round(needed_mib * kMib)}, {"peakBytes", bytes}};
   };
-  const int vectors = BuildTrainingLimits(spec).optimizer_state_vectors;
+  const TrainingLimits limits = BuildTrainingLimits(spec);
   Json memory = Json::object();
   if (peak.worker_bytes > 0 && profile.worker_base_memory_mib > 0) {
-    memory["workers"] = role(WorkerMibOf(plan, profile, vectors), peak.worker_bytes);
+    memory["workers"] = role(WorkerMibOf(plan, profile, limits), peak.worker_bytes);
   }
   if (peak.server_bytes > 0) {
     memory["servers"] =
-        role(NeededServerMib(plan.aggregation, plan.parameters, vectors), peak.server_bytes);
+        role(NeededServerMib(plan.aggregation, plan.parameters, limits.optimizer_state_vectors),
+             peak.server_bytes);
   }
   return memory;
 }
@@ -284,9 +286,12 @@ Json MetricsOf(const JobHistory& history) {
     metrics["trainLoss"] = history.iterations().newest().loss;
   }
   if (!history.evaluations().empty()) {
-    const EvaluationPoint& last = history.evaluations().newest();
-    metrics["testAccuracy"] = last.accuracy;
-    metrics["testLoss"] = last.loss;
+    // "testLoss", "testAccuracy", …
+    for (const auto& [name, value] : NamedMetrics(history.evaluations().newest().metrics)) {
+      std::string key = std::string("test") + name;
+      key[4] = static_cast<char>(std::toupper(static_cast<unsigned char>(key[4])));
+      metrics[key] = value;
+    }
   }
   return metrics;
 }
@@ -341,6 +346,7 @@ Json BuildReport(const JobSnapshot& snapshot, const JobHistory& history,
                      {"digest", job.status.model_digest},
                      {"parameters", plan.buffers_begin()}};
   if (plan.buffers > 0) report["model"]["buffers"] = plan.buffers;
+  if (job.status.best_model) report["model"]["best"] = EncodeBestModel(*job.status.best_model);
   report["phases"] = PhasesOf(history, seconds);
   if (job.status.profile.has_value()) {
     report["memory"] = MemoryOf(job.spec, *job.status.profile, plan, history.peak_memory());

@@ -44,6 +44,7 @@ struct WriteDecision {
   std::optional<std::string> completion_time;
   std::optional<std::string> model_uri;
   std::optional<std::string> model_digest;
+  std::optional<BestModelStatus> best_model;
   std::vector<Condition> conditions;
 };
 struct DeleteJobObject {};

@@ -57,6 +57,8 @@ Actions EndAsBefore(const JobSnapshot& snapshot, const FoundPlace& place) {
   if (outcome.success) {
     end.model_uri = folder + "/results/" + kModelName;
     end.model_digest = outcome.model_digest;
+    end.best_model = outcome.best_model;
+    if (end.best_model) end.best_model->uri = folder + "/results/" + kBestModelName;
     end.conditions.push_back(MakeCondition(
         kConditionSuccessCriteriaMet, true, Reason::kTrainingFinished,
         "the job was trained before it was restored; its results are in " + folder + "/results"));

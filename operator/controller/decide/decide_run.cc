@@ -10,6 +10,7 @@
 #include "operator/controller/decide/profile_source.h"
 #include "operator/controller/decide/round_view.h"
 #include "operator/controller/planning/planning.h"
+#include "operator/controller/store/job_place.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/slice_requests.h"
 
@@ -256,6 +257,33 @@ std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& ro
   return {write};
 }
 
+// What worker 0 wrote beside the last model, if it did.
+std::optional<BestModelStatus> BestModelOf(const JobSpec& spec, const SliceRecord& record,
+                                           const std::string& results) {
+  const auto iteration = record.metrics.find(kBestIterationMetric);
+  const auto value = record.metrics.find(kBestValueMetric);
+  if (!spec.training.keep_best || iteration == record.metrics.end() ||
+      value == record.metrics.end()) {
+    return std::nullopt;
+  }
+  return BestModelStatus{results + kBestModelName, static_cast<int64_t>(iteration->second),
+                         *spec.training.keep_best, value->second};
+}
+
+// "all 120 iterations are done", or why it were fewer.
+std::string DescribeEnd(const Job& job, int64_t iterations) {
+  const TrainingSpec& training = job.spec.training;
+  const int64_t planned = job.status.plan.has_value() ? job.status.plan->iterations : iterations;
+  if (iterations >= planned) return "all " + std::to_string(iterations) + " iterations are done";
+  const std::string ended = "training ended after " + std::to_string(iterations) + " of " +
+                            std::to_string(planned) + " iterations: ";
+  if (!training.early_stopping) return ended + "stopAt.loss was reached";
+  return ended + (training.stop_at_loss ? "stopAt.loss was reached, or " : "") +
+         "earlyStopping found no better " + std::string(EnumName(training.early_stopping->metric)) +
+         " of the test set in " + std::to_string(training.early_stopping->patience) +
+         " evaluations";
+}
+
 std::vector<Action> DecideSuccess(const JobSnapshot& snapshot, const RoundView& view) {
   if (!snapshot.memo->results.has_value()) return {CheckResults{}};
   if (!snapshot.memo->results->ok()) {
@@ -264,15 +292,18 @@ std::vector<Action> DecideSuccess(const JobSnapshot& snapshot, const RoundView& 
   }
   WriteDecision success;
   success.why = "success";
-  success.model_uri = MakeStoreReference(snapshot.job).uri + "/" + JobPrefix(snapshot.job) +
-                      "/results/model.safetensors";
+  const std::string results =
+      MakeStoreReference(snapshot.job).uri + "/" + JobPrefix(snapshot.job) + "/results/";
+  success.model_uri = results + kModelName;
   for (const RoundView::Entry& entry : view.entries) {
     const bool is_first = entry.role.kind == RoleKind::kWorker && entry.role.rank == 0;
-    if (is_first) success.model_digest = entry.slice->record->state_digest;
+    if (!is_first) continue;
+    success.model_digest = entry.slice->record->state_digest;
+    success.best_model = BestModelOf(snapshot.job.spec, *entry.slice->record, results);
   }
-  success.conditions.push_back(
-      MakeCondition(kConditionSuccessCriteriaMet, true, Reason::kTrainingFinished,
-                    "all " + std::to_string(view.next_iteration) + " iterations are done"));
+  success.conditions.push_back(MakeCondition(kConditionSuccessCriteriaMet, true,
+                                             Reason::kTrainingFinished,
+                                             DescribeEnd(snapshot.job, view.next_iteration)));
   return {success};
 }
 

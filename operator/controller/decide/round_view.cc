@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "common/plan/sync_policy.h"
+#include "common/plan/test_metrics.h"
 #include "operator/controller/planning/planning.h"
 #include "operator/planner/extended_model.h"
 #include "operator/resources/slice_requests.h"
@@ -23,8 +24,8 @@ std::string DescribeOutOfMemory(const JobSnapshot& snapshot, const Role& role) {
   std::string text = role.Name() + " ran out of memory and was killed (OOMKilled): it had " +
                      std::to_string(worker ? plan.memory_mib : plan.server_memory_mib) + " MiB";
   if (worker && status.profile.has_value()) {
-    const int vectors = BuildTrainingLimits(snapshot.job.spec).optimizer_state_vectors;
-    const double needed = WorkerMibOf(plan, *status.profile, vectors);
+    const double needed =
+        WorkerMibOf(plan, *status.profile, BuildTrainingLimits(snapshot.job.spec));
     text += ", of which it was to need " + std::to_string(static_cast<int64_t>(std::ceil(needed)));
   }
   std::string field;
@@ -181,8 +182,10 @@ double StallSeconds(const JobSnapshot& snapshot) {
   const Prediction& predicted = plan.predicted;
   const int64_t epochs =
       std::max<int64_t>(1, plan.iterations / std::max<int64_t>(1, plan.iterations_per_epoch));
-  const double expected = predicted.IterationSeconds() + predicted[Term::kLoad] +
-                          predicted[Term::kEvaluation] / static_cast<double>(epochs);
+  const double expected =
+      predicted.IterationSeconds() + predicted[Term::kLoad] +
+      predicted[Term::kEvaluation] /
+          EvaluationsIn(static_cast<double>(epochs), snapshot.job.spec.training.evaluate_every);
   return std::max(options.stall_seconds, options.stall_factor * expected);
 }
 

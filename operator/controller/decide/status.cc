@@ -93,9 +93,7 @@ void AddProgress(const JobSnapshot& snapshot, JobStatus* status) {
     progress.epoch = progress.iteration / plan.iterations_per_epoch;
   }
   progress.loss = snapshot.meter.loss.has_value() ? snapshot.meter.loss : progress.loss;
-  if (snapshot.meter.test_accuracy.has_value()) {
-    progress.test_accuracy = snapshot.meter.test_accuracy;
-  }
+  if (!snapshot.meter.test.empty()) progress.test = snapshot.meter.test;
   progress.samples_per_second = snapshot.meter.samples_per_second;
   progress.progress_percentage =
       plan.iterations > 0 ? static_cast<int>(100 * progress.iteration / plan.iterations) : 0;
@@ -275,6 +273,7 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   if (decision.completion_time.has_value()) status.completion_time = *decision.completion_time;
   if (decision.model_uri.has_value()) status.model_uri = *decision.model_uri;
   if (decision.model_digest.has_value()) status.model_digest = *decision.model_digest;
+  if (decision.best_model.has_value()) status.best_model = decision.best_model;
   for (const Condition& condition : decision.conditions) Set(&status, snapshot, condition);
 
   status.observed_generation = snapshot.job.metadata.generation;

@@ -101,6 +101,18 @@ void JobHistory::ObserveLostSlice(const SliceFact& slice, double time) {
   entry.outcome = "Lost";
 }
 
+std::vector<std::pair<const char*, double>> NamedMetrics(const TestMetrics& metrics) {
+  std::vector<std::pair<const char*, double>> named;
+  const auto add = [&](const char* name, const std::optional<double>& value) {
+    if (value.has_value()) named.emplace_back(name, *value);
+  };
+  add("loss", metrics.loss);
+  add("accuracy", metrics.accuracy);
+  add("top5Accuracy", metrics.top5_accuracy);
+  add("meanAbsoluteError", metrics.mean_absolute_error);
+  return named;
+}
+
 JobHistory::News JobHistory::ObserveLine(const Role& role, const ProgressLine& line, int workers,
                                          double time) {
   News news;
@@ -120,15 +132,9 @@ std::optional<EvaluationPoint> JobHistory::AddEvaluation(int rank, const Evaluat
   parts.insert_or_assign(rank, part);
   if (std::ssize(parts) < workers) return std::nullopt;
   EvaluationPart sum;
-  for (const auto& [of_rank, one] : parts) {
-    sum.loss_sum += one.loss_sum;
-    sum.correct += one.correct;
-    sum.samples += one.samples;
-  }
+  for (const auto& [of_rank, one] : parts) sum += one;
   if (sum.samples == 0) return std::nullopt;
-  const double samples = static_cast<double>(sum.samples);
-  const EvaluationPoint point{part.epoch, sum.loss_sum / samples,
-                              static_cast<double>(sum.correct) / samples, time};
+  const EvaluationPoint point{part.epoch, sum.Metrics(), time};
   if (!evaluations_.Add(point)) return std::nullopt;
   parts_.erase(part.epoch);
   return point;

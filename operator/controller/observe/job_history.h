@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -59,10 +60,11 @@ struct IterationPoint {
 
 struct EvaluationPoint {
   int64_t epoch = 0;
-  double loss = 0;
-  double accuracy = 0;
+  TestMetrics metrics;
   double time = 0;
 };
+// "loss", "accuracy", "top5Accuracy", "meanAbsoluteError": those that there are.
+std::vector<std::pair<const char*, double>> NamedMetrics(const TestMetrics& metrics);
 
 // What was expected of the whole job while it ran.
 struct EstimatePoint {

@@ -92,6 +92,28 @@ bool IsIndexedPoint(const Json& item) {
                      [](const Json& each) { return each.is_number(); });
 }
 
+Json OrNull(const std::optional<double>& value) {
+  return value.has_value() ? Json(*value) : Json();
+}
+
+// [epoch, loss, accuracy, time], of later versions with top-5 accuracy and mean absolute error;
+// null for what there is not.
+std::optional<EvaluationPoint> ReadEvaluation(const Json& item) {
+  constexpr size_t kTime = 3;
+  if (!item.is_array() || (item.size() != 4 && item.size() != 6)) return std::nullopt;
+  if (!item[0].is_number_integer() || !item[kTime].is_number()) return std::nullopt;
+  const bool readable = std::all_of(item.begin() + 1, item.end(), [](const Json& each) {
+    return each.is_number() || each.is_null();
+  });
+  if (!readable) return std::nullopt;
+  const auto value = [&](size_t at) -> std::optional<double> {
+    if (at >= item.size() || item[at].is_null()) return std::nullopt;
+    return item[at].get<double>();
+  };
+  return EvaluationPoint{
+      item[0].get<int64_t>(), {value(1), value(2), value(4), value(5)}, item[kTime].get<double>()};
+}
+
 const Json& Items(JsonReader& reader, const char* name) {
   static const Json empty = Json::array();
   const Json* child = reader.Child(name);
@@ -134,7 +156,9 @@ Json JobHistory::ToJson() const {
   }
   Json& evaluations = json["evaluations"] = Json::array();
   for (const EvaluationPoint& point : evaluations_.Points()) {
-    evaluations.push_back({point.epoch, point.loss, point.accuracy, point.time});
+    const TestMetrics& metrics = point.metrics;
+    evaluations.push_back({point.epoch, OrNull(metrics.loss), OrNull(metrics.accuracy), point.time,
+                           OrNull(metrics.top5_accuracy), OrNull(metrics.mean_absolute_error)});
   }
   Json& estimates = json["estimates"] = Json::array();
   for (const EstimatePoint& point : estimates_.Points()) {
@@ -205,9 +229,9 @@ std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
                              item[3].get<double>()});
   }
   for (const Json& item : Items(reader, "evaluations")) {
-    if (!IsIndexedPoint(item)) return std::nullopt;
-    history.evaluations_.Add({item[0].get<int64_t>(), item[1].get<double>(), item[2].get<double>(),
-                              item[3].get<double>()});
+    const auto point = ReadEvaluation(item);
+    if (!point.has_value()) return std::nullopt;
+    history.evaluations_.Add(*point);
   }
   for (const Json& item : Items(reader, "estimates")) {
     if (!IsIndexedPoint(item)) return std::nullopt;

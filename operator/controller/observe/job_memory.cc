@@ -104,7 +104,7 @@ void JobMemory::Begin(const Job& job, Instant now, WallTime wall) {
     started = true;
     progress_written = now;
     meter.usage = job.status.usage;
-    meter.test_accuracy = job.status.progress.test_accuracy;
+    meter.test = job.status.progress.test;
     meter.loss = job.status.progress.loss;
     observations.iteration = job.status.progress.iteration;
     observations.iteration_at = now;
@@ -281,11 +281,10 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
       }
       if (told.evaluation.has_value()) {
         const EvaluationPoint& point = *told.evaluation;
-        meter.test_accuracy = point.accuracy;
+        meter.test = point.metrics;
         Json event = EventBase("evaluation", job, Time(now));
         event["epoch"] = point.epoch;
-        event["loss"] = point.loss;
-        event["accuracy"] = point.accuracy;
+        for (const auto& [name, value] : NamedMetrics(point.metrics)) event[name] = value;
         news(event);
       }
     }

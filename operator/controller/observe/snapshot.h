@@ -23,7 +23,7 @@ struct Meter {
   double Spent() const { return usage.cost + open_cost; }
   double samples_per_second = 0;
   std::optional<double> loss;
-  std::optional<double> test_accuracy;
+  TestMetrics test;
 };
 
 // Observations and memo are those of the job's memory, not copies: they change between two

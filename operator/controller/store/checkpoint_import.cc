@@ -128,8 +128,10 @@ Result<ImportedCheckpoint> ImportCheckpoint(const std::string& uri, const StoreO
   auto manifest = ReadManifest(store, **newest);
   if (!manifest.ok()) return manifest.status().WithContext(kField);
   imported.manifest = *manifest;
-  // The other job's number of iterations is not this one's.
+  // The other job's number of iterations, its evaluations and its best model are not this one's.
   imported.manifest.stop_at = 0;
+  imported.manifest.evaluation = {};
+  imported.manifest.best.reset();
   imported.reference = **newest;
   imported.reference.prefix = own_prefix;
   const Status copied = Copy(store, **newest, own_store, imported.reference, imported.manifest);

@@ -137,6 +137,10 @@ Result<std::optional<PlaceOutcome>> ReadPlaceOutcome(ObjectStore& store,
   outcome.reason = TextAt(*report, {"reason"});
   outcome.message = TextAt(*report, {"message"});
   outcome.model_digest = TextAt(*report, {"model", "digest"});
+  const Json best = MapAt(*report, {"model", "best"});
+  std::vector<FieldError> unreadable;
+  if (!best.empty()) outcome.best_model = DecodeBestModel(best, "model.best", &unreadable);
+  if (!unreadable.empty()) outcome.best_model.reset();
   const bool readable = outcome.success || how == "Failed";
   return readable ? std::optional<PlaceOutcome>(std::move(outcome)) : std::nullopt;
 }

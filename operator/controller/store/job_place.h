@@ -19,6 +19,7 @@ namespace lambdadnn {
 
 inline constexpr const char* kReportName = "report.json";
 inline constexpr const char* kModelName = "model.safetensors";
+inline constexpr const char* kBestModelName = "model-best.safetensors";  // with keepBest
 
 // The parts of spec that checkpoints and results depend on: model, dataset, training.
 Json WorkOf(const JobSpec& spec);
@@ -49,6 +50,7 @@ struct PlaceOutcome {
   std::string reason;
   std::string message;
   std::string model_digest;
+  std::optional<BestModelStatus> best_model;  // its uri is where it was
 };
 // The same for results/report.json.
 Result<std::optional<PlaceOutcome>> ReadPlaceOutcome(ObjectStore& store, const std::string& prefix);

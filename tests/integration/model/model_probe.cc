@@ -92,10 +92,14 @@ Status Step(const Options& options) {
   LDNN_RETURN_IF_ERROR(WriteRaw(options.out + "/labels.i64", batch.labels));
   LDNN_RETURN_IF_ERROR(WriteRaw(options.out + "/targets.f32", batch.targets));
   LDNN_RETURN_IF_ERROR(WriteRaw(options.out + "/gradient.f32", gradient));
-  const Json result = {{"lossSum", step.loss_sum},
-                       {"evaluationLossSum", evaluation.loss_sum},
-                       {"correct", evaluation.correct},
-                       {"buffers", model->buffer_size()}};
+  Json result = {{"lossSum", step.loss_sum},
+                 {"evaluationLossSum", evaluation.loss_sum},
+                 {"correct", evaluation.correct},
+                 {"weightSum", step.weight_sum},
+                 {"buffers", model->buffer_size()}};
+  if (evaluation.correct_top5) result["correctTop5"] = *evaluation.correct_top5;
+  if (evaluation.absolute_error_sum) result["absoluteErrorSum"] = *evaluation.absolute_error_sum;
+  if (evaluation.weight_sum) result["evaluationWeightSum"] = *evaluation.weight_sum;
   LDNN_RETURN_IF_ERROR(WriteFileAtomically(options.out + "/result.json", result.dump()));
   return WriteModel(*model, options.out);
 }
@@ -195,6 +199,7 @@ int main(int argc, char** argv) {
   app.add_option("--parameters", options.parameters);
   AddNames(app, "--loss", &options.config.loss);
   app.add_option("--seed", options.config.seed);
+  app.add_option("--class-weights", options.config.class_weights)->delimiter(',');
   app.add_option("--label-smoothing", options.config.label_smoothing);
   app.add_option("--batch", options.batch);
   app.add_option("--vocabulary", options.vocabulary);

@@ -96,6 +96,44 @@ class Steps(ScriptCase):
         self.expect_gradient(module, [8], lambda out, y: torch.nn.functional.cross_entropy(
             out, y, reduction="sum", label_smoothing=0.2), self.array("labels.i64", "<i8"))
 
+    def test_class_weights_are_pytorchs(self):
+        """The sum of losses over the sum of their weights is the mean of torch.nn.CrossEntropyLoss(weight)."""
+        weights = torch.tensor([0.1, 1, 2.5, 0.01, 100, 7, 1, 0.3, 1, 9.99])
+        for smoothing in (0, 0.2):
+            with self.subTest(smoothing=smoothing):
+                module = self.save(modules.Flat(8, 10))
+                result = self.step([8], **{"class-weights": ",".join(f"{w:.6g}" for w in weights.tolist()),
+                                           "label-smoothing": smoothing})
+                labels = self.array("labels.i64", "<i8")
+                loss = torch.nn.CrossEntropyLoss(weight=weights, label_smoothing=smoothing)
+                total = result["weightSum"]
+                self.assertEqual(total, weights[labels].double().sum().item())
+                self.assertEqual(result["evaluationWeightSum"], total)
+                self.expect_gradient(module, [8], lambda out, y, loss=loss, total=total: loss(out, y) * total, labels)
+
+    def test_top_5_and_mean_absolute_error(self):
+        for outputs, has_top5 in ((10, True), (6, True), (5, False)):
+            module = self.save(modules.Flat(8, outputs))
+            result = self.step([8], classes=outputs, batch=64)
+            out = module(self.array("features.f32", "<f4").reshape(64, 8))
+            labels = self.array("labels.i64", "<i8").unsqueeze(1)
+            self.assertEqual("correctTop5" in result, has_top5)
+            self.assertEqual(result["correct"], (out.topk(1).indices == labels).sum().item())
+            if has_top5:
+                self.assertEqual(result["correctTop5"], (out.topk(5).indices == labels).sum().item())
+            self.assertNotIn("absoluteErrorSum", result)
+        module = self.save(modules.Flat(8, 3))
+        result = self.step([8], classes=0, loss="MSE", target_size=3)
+        out = module(self.array("features.f32", "<f4").reshape(6, 8))
+        expected = torch.nn.functional.l1_loss(out, self.array("targets.f32", "<f4").reshape(6, 3)) * 6
+        self.assertAlmostEqual(result["absoluteErrorSum"], expected.item(), places=4)
+        self.assertNotIn("correctTop5", result)
+
+    def test_class_weights_are_one_for_each_class(self):
+        self.save(modules.Flat(8, 10))
+        said = self.step([8], expect=1, **{"class-weights": "1,2,3"})
+        self.assertIn("spec.training.classWeights has 3 weights, and the data set has 10 classes", said)
+
     def test_dropout_acts_and_draws_the_same_for_the_same_step(self):
         self.save(modules.Branches(dropout=0.5))
         gradients = []

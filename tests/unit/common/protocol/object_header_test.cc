@@ -75,7 +75,7 @@ TEST(ObjectHeader, ImpossibleNumbersAreRefusedThoughTheChecksumHolds) {
   header.samples = -1;
   EXPECT_EQ(DecodeHeader(Encoded(header)).status().code(), StatusCode::kDataLoss);
   header = Example();
-  header.kind = static_cast<ObjectKind>(6);
+  header.kind = static_cast<ObjectKind>(7);
   EXPECT_EQ(DecodeHeader(Encoded(header)).status().code(), StatusCode::kDataLoss);
 }
 

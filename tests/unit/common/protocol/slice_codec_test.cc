@@ -45,6 +45,11 @@ SliceRequest ExampleRequest() {
   request.training.training_samples = 3200;
   request.training.stop_at_loss = 0.05;
   request.training.label_smoothing = 0.1;
+  request.training.evaluate_every = 2;
+  request.training.early_stopping = {TestMetric::kAccuracy, 4, 0.001};
+  request.training.keep_best = TestMetric::kLoss;
+  request.training.class_weights = {1, 0.25};
+  request.training.micro_batch_size = 8;
   request.training.optimizer.schedule.power = 2;
   request.store = {"file:///store", "", "us-east-1", true, true, "root/team/uid-1"};
   request.first_iteration = 40;
@@ -71,7 +76,7 @@ SliceRecord ExampleRecord() {
   record.latencies[RequestKind::kMiss].Add(5);
   record.store.puts = 7;
   record.store.misses = 3;
-  record.evaluations = {{0, 1.5, 9, 10}, {1, 0.5, 10, 10}};
+  record.evaluations = {{0, 1.5, 9, 10, {}, {}, {}}, {1, 0.5, 10, 10, {}, {}, {}}};
   record.metrics["parameters"] = 1000;
   record.profile_iteration_seconds = {0.5, 0.25};
   record.profile_evaluation_samples_per_second = 1000;
@@ -246,7 +251,12 @@ TEST(SliceCodec, ProgressLinesAreTheGoldenFile) {
   line.objects_added = -3;
   line.puts = 7;
   line.gets = 12;
-  line.evaluation = EvaluationPart{0, 1.5, 9, 10};
+  line.evaluation = EvaluationPart{.loss_sum = 1.5,
+                                   .correct = 9,
+                                   .samples = 10,
+                                   .correct_top5 = 10,
+                                   .absolute_error_sum = 0.5,
+                                   .weight_sum = 2.5};
   line.unreached_peers = 2;
   EXPECT_EQ(EncodeProgress(line), Golden("slice_progress.json"));
   const auto decoded = std::get<ProgressLine>(**DecodeSliceLine(EncodeProgress(line)));

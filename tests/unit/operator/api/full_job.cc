@@ -95,6 +95,11 @@ TrainingSpec FullTraining() {
                         1.5};
   training.stop_at_loss = 0.05;
   training.label_smoothing = 0.1;
+  training.evaluate_every = 2;
+  training.early_stopping = {TestMetric::kAccuracy, 4, 0.001};
+  training.keep_best = TestMetric::kTop5Accuracy;
+  training.class_weights = {1, 0.25, 12.5};
+  training.micro_batch_size = 8;
   return training;
 }
 
@@ -223,7 +228,7 @@ JobStatus FullStatus() {
   PlanRecord first;
   first.functions = 4;
   status.plan_history = {first, record};
-  status.progress = {130, 300, 1, 0.1 + 0.2, 0.97, 1234.5, 43, 41, 0.0625};
+  status.progress = {130, 300, 1, 0.1 + 0.2, {0.5, 0.97, 0.99, 0.125}, 1234.5, 43, 41, 0.0625};
   status.usage = {12.5, 1.0 / 3, "EUR", 4242, 1 << 30, 16, 2, 9, "workers-1", 8.25, {}};
   for (const Phase phase : kWorkerPhases) {
     status.usage.worker_seconds[static_cast<size_t>(phase)] = 0.5 + static_cast<double>(phase);
@@ -232,6 +237,7 @@ JobStatus FullStatus() {
   status.workers_ready = 7;
   status.model_uri = "file:///out/model.safetensors";
   status.model_digest = "0123456789abcdef";
+  status.best_model = {"file:///out/model-best.safetensors", 70, TestMetric::kTop5Accuracy, 0.99};
   status.store_capabilities = {"ConditionalPut", "ArrivalHints"};
   status.store_credentials = kSecretCredentials;
   status.store_credentials_message = "the store has no AssumeRole";

@@ -75,7 +75,7 @@ TEST(RunView, AProgressLineHoldsWhatTheLiveDisplayShows) {
   RunView view = RunningView(1);
   view.seconds = 12.34;
   view.status.usage.cost = 0.001234567;
-  view.status.progress.test_accuracy = 0.9712;
+  view.status.progress.test.accuracy = 0.9712;
   EXPECT_EQ(RenderProgressLine(view),
             "   12.3 s  epoch 0/2  iteration 50/200  loss 0.5000  test 97.12 %  640 samples/s  "
             "ETA 1m20s  $0.001235");
@@ -190,6 +190,12 @@ TEST(RunView, EventsWithoutATerminal) {
                                {"loss", 0.1},
                                {"time", 1.0}}),
               AllOf(HasSubstr("epoch 1 done"), HasSubstr("97.12 %")));
+  EXPECT_THAT(RenderEventLine({{"type", "evaluation"},
+                               {"epoch", 1},
+                               {"meanAbsoluteError", 0.25},
+                               {"loss", 0.1},
+                               {"time", 1.0}}),
+              HasSubstr("epoch 2 done: mean absolute error 0.25, test loss 0.1000"));
   EXPECT_THAT(RenderEventLine({{"type", "event"},
                                {"condition", "Degraded"},
                                {"status", "True"},

@@ -39,9 +39,12 @@ class SliceRejoin : public testing::TestWithParam<int> {
     job.layers = {1, 3};
     job.shards = 2;
     job.spread = 2;
-    job.samples = 6 * 12;
+    job.samples = 3 * 12;
     job.global_batch = 12;
-    job.epochs = 1;
+    job.epochs = 2;
+    // What workers find of the test set reaches the root, too, of both epochs.
+    job.keep_best = TestMetric::kLoss;
+    job.early_stopping = {TestMetric::kLoss, 5, 0};
     job.checkpoint_every = 2;
     job.optimizer.name = OptimizerKind::kAdam;
     job.optimizer.clip_global_norm = 0.5;
@@ -123,6 +126,7 @@ TEST_P(SliceRejoin, KilledAtAnyRequestItGoesOnInItsRound) {
   const HarnessJob job = Job();
   const Role worker{RoleKind::kWorker, GetParam(), {}};
   std::string model;
+  std::string best;
   int64_t server_requests = 0;
   {
     MemoryObjectStore store;
@@ -130,6 +134,7 @@ TEST_P(SliceRejoin, KilledAtAnyRequestItGoesOnInItsRound) {
     const HarnessResult result = harness.Run(0, std::nullopt);
     ASSERT_TRUE(result.AllAre(SliceOutcome::kFinished));
     model = ModelDigest(store);
+    best = ModelDigest(store, "model-best.safetensors");
     server_requests = ServerRequests(result);
   }
   int64_t kills = 0;
@@ -159,6 +164,7 @@ TEST_P(SliceRejoin, KilledAtAnyRequestItGoesOnInItsRound) {
       EXPECT_EQ(record.next_iteration, 6) << role;
     }
     EXPECT_EQ(ModelDigest(store), model) << "call " << at;
+    EXPECT_EQ(ModelDigest(store, "model-best.safetensors"), best) << "call " << at;
     EXPECT_EQ(ServerRequests(result), server_requests) << "call " << at;
     if (!kill || HasFailure()) break;
   }

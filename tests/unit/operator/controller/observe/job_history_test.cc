@@ -282,15 +282,25 @@ TEST(JobHistory, EstimatesAreKeptAndThinned) {
 TEST(JobHistory, AnEvaluationIsToldOnceByTheLastOfItsParts) {
   JobHistory history;
   ProgressLine line;
-  line.evaluation = EvaluationPart{.epoch = 1, .loss_sum = 3, .correct = 5, .samples = 10};
+  line.evaluation = EvaluationPart{1, 3, 5, 10, 9, {}, {}};
   const Role first{.kind = RoleKind::kWorker, .rank = 0, .position = {}};
   const Role second{.kind = RoleKind::kWorker, .rank = 1, .position = {}};
   EXPECT_FALSE(history.ObserveLine(first, line, 2, 1).evaluation.has_value());
   const auto told = history.ObserveLine(second, line, 2, 2).evaluation;
   ASSERT_TRUE(told.has_value());
-  EXPECT_EQ(told->accuracy, 0.5);
+  EXPECT_EQ(told->metrics, (TestMetrics{0.3, 0.5, 0.9, {}}));
   EXPECT_FALSE(history.ObserveLine(first, line, 2, 3).evaluation.has_value());
   EXPECT_EQ(history.evaluations().Points().size(), 1U);
+  // Kept, and as an earlier version kept it.
+  Json json = history.ToJson();
+  EXPECT_EQ(JobHistory::FromJson(json)->evaluations().newest().metrics, told->metrics);
+  json["evaluations"][0] = {1, 0.3, 0.5, 2.0};
+  EXPECT_EQ(JobHistory::FromJson(json)->evaluations().newest().metrics,
+            (TestMetrics{0.3, 0.5, {}, {}}));
+  for (const char* wrong : {R"([1, "a", 0.5, 2.0])", R"([1, 0.3, 0.5, null])", "[1, 0.3, 0.5]"}) {
+    json["evaluations"][0] = Json::parse(wrong);
+    EXPECT_FALSE(JobHistory::FromJson(json).has_value()) << wrong;
+  }
 }
 
 TEST(JobHistory, TheLastSliceEndIsThatOfAllFunctions) {
