@@ -2,6 +2,9 @@
 """Networks of the catalogue trained by `lambdadnn run`: the example of images, cut short, and texts of token ids."""
 import json
 import pathlib
+import shutil
+import subprocess
+import sys
 import unittest
 
 import numpy
@@ -11,7 +14,8 @@ import networks
 from options import OPTIONS
 from run_support import Bench, read_safetensors
 
-EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples/models/resnet18.yaml"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/models"
+EXAMPLE = EXAMPLES / "resnet18.yaml"
 LENGTH, VOCABULARY, WORD = 12, 40, 7
 
 
@@ -70,6 +74,29 @@ class NetworkRun(unittest.TestCase):
         self.assertGreater(run.report()["metrics"]["testAccuracy"], 0.9)
         again = self.bench.run(job=job)
         self.assertEqual(again.digest(), run.digest())
+
+    def test_the_example_of_texts(self):
+        """Typed as it says: sentences become token ids, and the network learns which of them praise."""
+        folder = self.bench.folder / "text"
+        shutil.copytree(EXAMPLES / "text", folder)
+        generator = numpy.random.default_rng(2)
+        words = [f"word{i}" for i in range(60)]
+        for name, samples in (("train", 400), ("test", 100)):
+            lines = []
+            for _ in range(samples):
+                text, label = list(generator.choice(words, generator.integers(3, 40))), generator.integers(0, 2)
+                if label == 1:
+                    text.insert(0, "Excellent")
+                lines.append(f"{label}\t{' '.join(text)}\n")
+            (folder / f"{name}.tsv").write_text("".join(lines))
+        made = subprocess.run([sys.executable, "token_ids.py", "train.tsv", "test.tsv"], cwd=folder,
+                              capture_output=True, text=True)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        ids = json.loads((folder / "texts/vocabulary.json").read_text())
+        self.assertEqual(next(iter(ids)), "excellent")
+        run = self.bench.run(job=folder / "job.yaml")
+        self.assertEqual(run.code, 0, run.text())
+        self.assertGreater(run.report()["metrics"]["testAccuracy"], 0.9)
 
     @staticmethod
     def parameters():

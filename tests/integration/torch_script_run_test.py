@@ -1,24 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A user's own TorchScript module trained by `lambdadnn run` on function processes."""
-import struct
+import pathlib
+import shutil
+import subprocess
+import sys
 import unittest
 
-import numpy
 import torch
 
 import torch_script_modules as modules
 from options import OPTIONS
-from run_support import Bench, read_safetensors
+from run_support import Bench, read_idx, read_safetensors
 
+EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples/models/torchscript"
 SAMPLES, TESTS = 1000, 200
 BLOCK_BYTES = 4 * 16 * 1024  # buffers begin at the edge of one
-
-
-def read_idx(path):
-    data = path.read_bytes()
-    dimensions = data[3]
-    shape = struct.unpack(f">{dimensions}I", data[4:4 + 4 * dimensions])
-    return torch.tensor(numpy.frombuffer(data[4 + 4 * dimensions:], "u1").copy()).reshape(shape)
 
 
 class TorchScriptRun(unittest.TestCase):
@@ -69,6 +65,27 @@ class TorchScriptRun(unittest.TestCase):
         self.assertLess((actual - expected).abs().max().item(), 1e-5)
         right = (actual.argmax(1) == labels).double().mean().item()
         self.assertAlmostEqual(right, accuracy, places=6)
+
+    def test_the_example(self):
+        """Typed as it says: from a plain PyTorch file to the training, and back."""
+        folder = self.bench.folder / "torchscript"
+        shutil.copytree(EXAMPLE, folder)
+
+        def module(*arguments):
+            done = subprocess.run([sys.executable, "module.py", *arguments], cwd=folder, capture_output=True,
+                                  text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+        module()
+        run = self.bench.run(job=folder / "job.yaml")
+        self.assertEqual(run.code, 0, run.text())
+        self.assertGreater(run.report()["metrics"]["testAccuracy"], 0.8)
+        said = module(str(run.out / "model.pt"))
+        self.assertIn("norm.running_mean [8]", said)
+        self.assertRegex(said, r"of an empty image: \d")
+        last, best = (read_safetensors(run.out / name) for name in ("model.safetensors", "model-best.safetensors"))
+        self.assertEqual(list(last), list(best))
 
     def test_full_batches_from_the_files_values_are_pytorchs(self):
         """Three steps over all samples: order and split cannot matter, all else must agree."""
