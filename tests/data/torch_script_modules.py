@@ -123,3 +123,37 @@ class Vector(nn.Module):
 
     def forward(self, x):
         return self.out(x.flatten(1)).squeeze(1)
+
+
+class Saving(Flat):
+    def forward(self, x):
+        torch.save(x, "file")
+        return self.out(x)
+
+
+class Printing(Flat):
+    """Where its own forward calls it."""
+
+    def forward(self, x):
+        return self.tell(self.out(x))
+
+    def tell(self, x):
+        if x.size(0) > 100:
+            print(x.size(0))
+        return x
+
+
+class Seeding(Flat):
+    def forward(self, x):
+        torch.manual_seed(1)
+        return self.out(x)
+
+
+@torch.jit.script
+def add_one(x: torch.Tensor):
+    return x + 1
+
+
+class Forked(Flat):
+    def forward(self, x):
+        return torch.jit.wait(torch.jit.fork(add_one, self.out(x)))

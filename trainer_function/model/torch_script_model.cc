@@ -15,6 +15,7 @@
 #include "trainer_function/model/architecture.h"
 #include "trainer_function/model/module_state.h"
 #include "trainer_function/model/parameter_memory.h"
+#include "trainer_function/model/script_operators.h"
 #include "trainer_function/model/torch_device.h"
 #include "trainer_function/model/torch_support.h"
 
@@ -284,6 +285,7 @@ Result<std::unique_ptr<TrainableModel>> MakeTorchScriptModel(const std::string& 
         TorchErrorText(error) + "); save it with torch.jit.script(module).save(FILE)");
   }
   try {
+    LDNN_RETURN_IF_ERROR(CheckOperators(*module));
     return MakeScriptModel(*module, form, dataset.feature_shape, device, {});
   } catch (const std::exception& error) {
     return InvalidArgumentError("spec.model.torchScript.uri: " + config.model.torch_script_uri +

@@ -129,6 +129,15 @@ class Steps(ScriptCase):
         self.assertAlmostEqual(result["absoluteErrorSum"], expected.item(), places=4)
         self.assertNotIn("correctTop5", result)
 
+    def test_operators_that_do_more_than_compute_are_refused(self):
+        for module, name, why in (
+                (modules.Saving, "aten::save", "reads or writes files"), (modules.Printing, "prim::Print", "prints"),
+                (modules.Seeding, "aten::manual_seed", "sets the seed"), (modules.Forked, "prim::fork", "runs beside")):
+            with self.subTest(name=name):
+                self.save(module(8, 10))
+                message = self.step([8], expect=1, starts="error: spec.model.torchScript: forward calls")
+                self.assertIn(f"{name}, which {why}", message)
+
     def test_class_weights_are_one_for_each_class(self):
         self.save(modules.Flat(8, 10))
         said = self.step([8], expect=1, **{"class-weights": "1,2,3"})
