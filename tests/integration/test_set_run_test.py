@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `lambdadnn run` does by the test set: ends early, keeps the best model; class weights and micro-batches."""
+import os
+import signal
 import unittest
 
 import torch
@@ -18,9 +20,12 @@ class TestSetRun(unittest.TestCase):
         cls.images = read_idx(digits / "t10k-images-idx3-ubyte").float().flatten(1) / 255
         cls.labels = read_idx(digits / "t10k-labels-idx1-ubyte").long()
 
+    @staticmethod
+    def options(**fields):
+        return [word for name, value in fields.items() for word in ("--set", f"spec.training.{name}={value}")]
+
     def run_job(self, **fields):
-        options = [word for name, value in fields.items() for word in ("--set", f"spec.training.{name}={value}")]
-        run = self.bench.run(*options)
+        run = self.bench.run(*self.options(**fields))
         self.assertEqual(run.code, 0, run.text())
         return run
 
@@ -51,10 +56,17 @@ class TestSetRun(unittest.TestCase):
         self.assertAlmostEqual(self.accuracy(run.out / "model-best.safetensors"), max(points), places=6)
         self.assertGreaterEqual(points[-1], 0.5)
         self.assertGreaterEqual(report["metrics"]["testTop5Accuracy"], report["metrics"]["testAccuracy"])
-        again = self.run_job(**fields)
+        # The same where functions of each kind are killed on the way.
+        again = self.bench.start(*self.options(**fields))
+        for kind, iteration in (("worker", 20), ("root server", 60)):
+            self.assertTrue(again.wait_for_iteration(iteration))
+            os.kill(next(pid for pid, of_kind in again.roles().items() if of_kind == kind), signal.SIGKILL)
+        again.wait()
         self.assertEqual(again.digest(), run.digest())
+        self.assertGreaterEqual(again.report()["restarts"], 1)
         self.assertEqual((again.out / "model-best.safetensors").read_bytes(),
                          (run.out / "model-best.safetensors").read_bytes())
+        self.assertEqual(again.report()["model"]["best"]["iteration"], best["iteration"])
 
     def test_class_weights_of_one_change_nothing_and_others_do(self):
         plain = self.run_job(epochs=1)
