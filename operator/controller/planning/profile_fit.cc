@@ -424,6 +424,8 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform, Back
   signature["memory"] = plan.memory_mib;
   signature["batch"] = plan.batch_size;
   signature["functions"] = plan.functions;
+  const int micro_batch = spec.training.micro_batch_size;
+  if (micro_batch > 0) signature["microBatch"] = micro_batch;
   signature["form"] = kProfileForm;
   return Hex64(Xxh3(AsBytes(DumpJson(signature))));
 }

@@ -179,6 +179,17 @@ TEST(ExtendedModel, ReadingTheDataTakesItsShareOfACore) {
   EXPECT_NEAR(after.seconds, before.seconds + each, 1e-9);
 }
 
+TEST(ExtendedModel, FewerEvaluationsTakeLessTime) {
+  PlannerInput input = QuarterCores();
+  input.limits.epochs = 5;
+  input.profile.evaluation_samples = 800;
+  input.profile.evaluation_rate = input.profile.training_rate;
+  const double each_epoch = Predicted(input).predicted[Term::kEvaluation];
+  EXPECT_GT(each_epoch, 0);
+  input.limits.evaluate_every = 2;  // after epochs 2, 4 and 5
+  EXPECT_NEAR(Predicted(input).predicted[Term::kEvaluation], each_epoch * 3 / 5, 1e-9);
+}
+
 TEST(ExtendedModel, FunctionsTakeTheirTimeToGo) {
   PlannerInput input = QuarterCores();
   const Prediction before = Predicted(input).predicted;
@@ -362,6 +373,11 @@ TEST(ExtendedModel, AWorkerNeedsMemoryForModelAndBatch) {
   EXPECT_NE(ReasonOf(outcome.certificate).find("281 MiB"), std::string::npos);
   input.objective.fixed = Objective::Fixed{4, 384};
   EXPECT_TRUE(MakePlan(input)->feasible);
+  // Two samples at a time, and their gradient beside the sum.
+  input.limits.micro_batch_size = 2;
+  EXPECT_NEAR(ExtendedModel(input).Workers(4).needed_mib, 200 + 6 * 0.0625 + 2 * 10, 0.01);
+  input.limits.micro_batch_size = 8;
+  EXPECT_NEAR(ExtendedModel(input).Workers(4).needed_mib, 280.3125, 0.01) << "all of it";
 }
 
 TEST(ExtendedModel, TheQuotaCountsServersAsWell) {

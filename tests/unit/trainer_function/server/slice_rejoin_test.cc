@@ -39,7 +39,7 @@ class SliceRejoin : public testing::TestWithParam<int> {
     job.layers = {1, 3};
     job.shards = 2;
     job.spread = 2;
-    job.samples = 2 * 12;
+    job.samples = 3 * 12;
     job.global_batch = 12;
     job.epochs = 2;
     // What workers find of the test set reaches the root, too, of both epochs.
@@ -161,7 +161,7 @@ TEST_P(SliceRejoin, KilledAtAnyRequestItGoesOnInItsRound) {
     for (const auto& [role, record] : result.records) {
       EXPECT_EQ(record.outcome, SliceOutcome::kFinished)
           << role << ", call " << at << ": " << record.error.ToString();
-      EXPECT_EQ(record.next_iteration, 4) << role;
+      EXPECT_EQ(record.next_iteration, 6) << role;
     }
     EXPECT_EQ(ModelDigest(store), model) << "call " << at;
     EXPECT_EQ(ModelDigest(store, "model-best.safetensors"), best) << "call " << at;

@@ -349,6 +349,7 @@ TEST(ProfileSignature, ChangesWithWhatChangesTheRate) {
   EXPECT_TRUE(changed([](JobSpec* s) { s->training.optimizer.momentum = 0.9; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->object_store.uri = "s3://bucket"; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->training.global_batch_size = 96; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->training.micro_batch_size = 4; }));
   EXPECT_TRUE(changed(
       [](JobSpec* s) { s->pod_template.containers = {{.name = "worker", .image = "worker:2"}}; }));
 }
