@@ -22,7 +22,7 @@ const std::array<Backend, 3>& Backends() {
        {.pods = true, .isolates_jobs = true, .quotas = true, .tls = true, .cluster_limits = true}},
       {BackendKind::kOpenFaas,
        "OpenFaaS",
-       {.pods = true, .buffers_answers = true, .cluster_limits = true}},
+       {.pods = true, .buffers_answers = true, .keeps_orphans = true, .cluster_limits = true}},
   }};
   return backends;
 }

@@ -30,6 +30,8 @@ struct BackendCapabilities {
   // What is between the operator and a function passes an answer on once it is whole, and ends long
   // ones: a slice's lines are asked for a moment at a time.
   bool buffers_answers = false;
+  // Nobody deletes functions whose job's object is gone: a deleted job stays until they are.
+  bool keeps_orphans = false;
   // The cluster has a say in what functions may take (ClusterBound).
   bool cluster_limits = false;
 };

@@ -59,6 +59,7 @@ constexpr ReasonRow kRows[] = {
     {Reason::kPeersUnreachable, "PeersUnreachable"},
     {Reason::kPeerChannelOff, "PeerChannelOff"},
     {Reason::kCleanupIncomplete, "CleanupIncomplete"},
+    {Reason::kReleaseIncomplete, "ReleaseIncomplete"},
     {Reason::kInfeasible, "Infeasible", FailureKind::kInfeasible},
     {Reason::kPlanningFailed, "PlanningFailed", FailureKind::kUsage},
     {Reason::kStoreNotAllowed, "StoreNotAllowed"},

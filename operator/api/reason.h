@@ -60,6 +60,7 @@ enum class Reason {
   kPeersUnreachable,
   kPeerChannelOff,
   kCleanupIncomplete,
+  kReleaseIncomplete,
   kInfeasible,
   kPlanningFailed,
   kStoreNotAllowed,

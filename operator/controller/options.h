@@ -83,7 +83,8 @@ struct ControllerOptions {
   double timeout_margin_share = 0.1;
   // ... but no more seconds than this.
   double max_timeout_margin_seconds = 5;
-  // Deleting a job's objects is tried for this long; then CleanupIncomplete names what is left.
+  // Releasing a job's functions is tried for this long without a success, and so is deleting its
+  // objects; then ReleaseIncomplete or CleanupIncomplete names what is left.
   double cleanup_seconds = 60;
   // A write that was under way when its function was deleted may land until then: what a job leaves
   // in the store is deleted a second time after this. It does not delay Complete.

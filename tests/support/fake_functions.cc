@@ -69,7 +69,7 @@ Status FakeFunctions::EnsureGroup(const FunctionGroup& group) {
 Status FakeFunctions::DeleteGroup(const JobIdentity& job, const std::string& group) {
   return Around("deleteGroup", [&] {
     platform_.Drop(job.uid, group);
-    return OkStatus();
+    return refuse_release[group];
   });
 }
 

@@ -42,6 +42,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   Status EnsureGroup(const FunctionGroup& group) override;
   Status DeleteGroup(const JobIdentity& job, const std::string& group) override;
   Status DeleteInstance(const JobIdentity& job, const std::string& uid) override;
+  Status ReleaseJob(const JobIdentity&) override { return refuse_release[""]; }
   Result<std::vector<FunctionInstance>> List(const JobIdentity& job) override;
   BackendCapabilities capabilities() const override {
     return {.changes_cpu = !cpu_fixed, .quotas = quotas};
@@ -90,6 +91,8 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   std::string pending_reason;
   // EnsureGroup answers this while it is not OK.
   Status refuse_groups;
+  // DeleteGroup and ReleaseJob ("") answer this after they have deleted functions, by group.
+  std::map<std::string, Status> refuse_release;
   bool quotas = false;  // what refuses is a quota of the namespace
   // Of all instances together, beyond which groups are refused; 0 = no limit.
   void set_capacity_mib(int64_t mib) { platform_.capacity_mib = mib; }

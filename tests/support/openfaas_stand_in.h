@@ -70,9 +70,10 @@ class OpenFaasStandIn {
   std::string credentials;              // "user:password"; empty = none are wanted
   std::string info =
       R"({"provider":{"provider":"faas-netes-ce","version":{"sha":"","release":"dev"},"orchestration":"kubernetes"},"version":{"sha":"","release":"0.25.4"},"arch":"x86_64"})";
-  bool away = false;            // nobody answers
-  int most_functions = 0;       // of a later community edition
-  bool refuses_images = false;  // as it does those that nobody else can pull
+  bool away = false;                  // nobody answers
+  int most_functions = 0;             // of a later community edition
+  bool refuses_images = false;        // as it does those that nobody else can pull
+  std::set<std::string> undeletable;  // functions and secrets
   int requests = 0;
   std::vector<std::string> calls;  // "POST /system/functions", in their order
 
@@ -120,6 +121,7 @@ class OpenFaasStandIn {
     if (method == "GET") return Say(200, DumpJson(Listed()));
     if (method == "DELETE") {
       const std::string name = body.at("functionName");
+      if (undeletable.contains(name)) return Say(500, "no\n");
       if (!functions.contains(name)) {
         return Say(404, "deployments.apps \"" + name + "\" not found");
       }
@@ -179,6 +181,7 @@ class OpenFaasStandIn {
     if (method == "POST" && there) return Say(409);
     if (method != "POST" && !there) return Say(404);
     if (method == "DELETE") {
+      if (undeletable.contains(name)) return Say(500, "no\n");
       secrets.erase(name);
     } else {
       secrets[name] = body.at("value");

@@ -22,6 +22,10 @@ bool IsNamed(const FunctionTable::Functions& functions, const std::string& name)
                      [&](const DeployedFunction& each) { return each.name == name; });
 }
 
+void KeepFirst(const Status& status, Status* first) {
+  if (first->ok()) *first = status;
+}
+
 }  // namespace
 
 Status FunctionWriter::Ensure(const FunctionGroup& group, int max_functions) {
@@ -92,23 +96,27 @@ Status FunctionWriter::DeleteFunction(const DeployedFunction& function) {
 Status FunctionWriter::Delete(const JobIdentity& job, const std::string& group) {
   table_.LookAgain();
   LDNN_ASSIGN_OR_RETURN(const auto functions, table_.Now());
+  Status all;
   for (const DeployedFunction& function : *functions) {
     if (!IsFunctionOf(function, job, group) || table_.IsGoing(function)) continue;
-    LDNN_RETURN_IF_ERROR(DeleteFunction(function));
+    // One that the gateway does not delete keeps no other.
+    KeepFirst(DeleteFunction(function).WithContext("function " + function.name), &all);
   }
+  LDNN_RETURN_IF_ERROR(all);
   return DeleteSecrets(job, group);
 }
 
 Status FunctionWriter::DeleteSecrets(const JobIdentity& job, const std::string& group) {
   LDNN_ASSIGN_OR_RETURN(const std::vector<std::string> secrets, gateway_.Secrets());
   const std::vector<std::string> of_group = OpenFaasSecretNames(job.uid, group);
+  Status all;
   for (const std::string& name : secrets) {
     const bool ours = group.empty()
                           ? name.starts_with(OpenFaasSecretPrefix(job.uid))
                           : std::find(of_group.begin(), of_group.end(), name) != of_group.end();
-    if (ours) LDNN_RETURN_IF_ERROR(gateway_.DeleteSecret(name));
+    if (ours) KeepFirst(gateway_.DeleteSecret(name).WithContext("secret " + name), &all);
   }
-  return OkStatus();
+  return all;
 }
 
 }  // namespace lambdadnn

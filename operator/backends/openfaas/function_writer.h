@@ -24,7 +24,8 @@ class FunctionWriter {
   // kUnavailable: an earlier function is still being deleted, or the gateway does not answer;
   // kInvalidArgument: the provider refuses a function, in its own words.
   Status Ensure(const FunctionGroup& group, int max_functions);
-  // Functions first, then their secrets. All groups when `group` is empty.
+  // Functions first, then their secrets; what is not deleted keeps nothing else. All groups when
+  // `group` is empty.
   Status Delete(const JobIdentity& job, const std::string& group);
   Status DeleteFunction(const DeployedFunction& function);
 

@@ -71,15 +71,14 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteAllGroup
   } else {
     groups.insert(kProfileGroup);
   }
+  Status all_deleted;
   for (const std::string& group : groups) {
     const Status deleted = dependencies_.backend.DeleteGroup(IdentityOf(job), group);
-    if (deleted.ok() || deleted.code() == StatusCode::kNotFound) continue;
-    if (!memo.cleanup_since.has_value()) {
-      memo.cleanup_since = dependencies_.runtime.clock.Now();
-    }
-    memo.cleanup_error = deleted;
-    return deleted;
+    // One that cannot be deleted does not keep the others.
+    if (deleted.code() != StatusCode::kNotFound && all_deleted.ok()) all_deleted = deleted;
   }
+  memo.release.Note(all_deleted, dependencies_.runtime.clock.Now());
+  LDNN_RETURN_IF_ERROR(all_deleted);
   if (action.retry_seconds.has_value()) {
     const double seconds =
         WithStartJitter(*action.retry_seconds, dependencies_.runtime.random.Uniform());

@@ -339,13 +339,8 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteReport&) 
     return OkStatus();
   };
   const Status written = attempt();
-  if (!written.ok()) {
-    if (!memo.cleanup_since.has_value()) {
-      memo.cleanup_since = dependencies_.runtime.clock.Now();
-    }
-    memo.cleanup_error = written;
-    return written;
-  }
+  memo.cleanup.Note(written, dependencies_.runtime.clock.Now());
+  LDNN_RETURN_IF_ERROR(written);
   memo.report_written = true;
   return Next::kDecideAgain;
 }
@@ -359,13 +354,8 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const CleanUpStore& 
     return owns ? CleanUp(*store, pass->snapshot.job, action.keep_checkpoints) : OkStatus();
   };
   const Status cleaned = attempt();
-  if (!cleaned.ok()) {
-    if (!memo.cleanup_since.has_value()) {
-      memo.cleanup_since = dependencies_.runtime.clock.Now();
-    }
-    memo.cleanup_error = cleaned;
-    return cleaned;
-  }
+  memo.cleanup.Note(cleaned, dependencies_.runtime.clock.Now());
+  LDNN_RETURN_IF_ERROR(cleaned);
   memo.exchange_cleaned = true;
   memo.checkpoint_kept = action.keep_checkpoints;
   if (!memo.cleaned_at.has_value()) memo.cleaned_at = dependencies_.runtime.clock.Now();
@@ -375,11 +365,17 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const CleanUpStore& 
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteJobKey&) {
   const Job& job = pass->snapshot.job;
-  LDNN_RETURN_IF_ERROR(DeleteOwned(dependencies_.kube, SecretType(),
-                                   {job.metadata.namespace_name, JobKeySecretName(job)},
-                                   job.metadata.uid));
-  LDNN_RETURN_IF_ERROR(dependencies_.backend.ReleaseJob(IdentityOf(job)));
-  pass->memory->memo.job_key_deleted = true;
+  Memo& memo = pass->memory->memo;
+  const auto attempt = [&]() -> Status {
+    LDNN_RETURN_IF_ERROR(DeleteOwned(dependencies_.kube, SecretType(),
+                                     {job.metadata.namespace_name, JobKeySecretName(job)},
+                                     job.metadata.uid));
+    return dependencies_.backend.ReleaseJob(IdentityOf(job));
+  };
+  const Status deleted = attempt();
+  memo.release.Note(deleted, dependencies_.runtime.clock.Now());
+  LDNN_RETURN_IF_ERROR(deleted);
+  memo.job_key_deleted = true;
   return Next::kDecideAgain;
 }
 

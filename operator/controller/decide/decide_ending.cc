@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a job: whatever the outcome, functions are released, the report is written, working
 // objects are deleted, and only then does the job count as Complete or Failed.
+#include "common/base/text.h"
 #include "common/base/time_text.h"
 #include "operator/controller/decide/decide.h"
+#include "operator/controller/decide/gather_needs.h"
 #include "operator/resources/slice_requests.h"
 
 namespace lambdadnn {
@@ -10,10 +12,10 @@ namespace {
 
 bool Every(const SliceFact&, const Round&) { return true; }
 
-bool CleanupTimedOut(const JobSnapshot& snapshot) {
-  const Memo& memo = *snapshot.memo;
-  return memo.cleanup_since.has_value() &&
-         snapshot.now - *memo.cleanup_since > FromSeconds(snapshot.options->cleanup_seconds);
+// They have failed for too long.
+bool IsGivenUp(const JobSnapshot& snapshot, const Attempts& attempts) {
+  return attempts.failing_since.has_value() &&
+         snapshot.now - *attempts.failing_since > FromSeconds(snapshot.options->cleanup_seconds);
 }
 
 // Functions first: nothing may be written after the clean-up. Empty once none is left.
@@ -54,16 +56,50 @@ bool TouchedStore(const JobSnapshot& snapshot) {
          snapshot.job.status.profile.has_value() || !snapshot.observations->slices.empty();
 }
 
-// Degraded may be True for another reason, which does not tell what is left.
-bool SaysCleanupIncomplete(const Job& job) {
-  const Condition* degraded = FindCondition(job, kConditionDegraded);
-  return degraded != nullptr && HasReason(*degraded, Reason::kCleanupIncomplete);
+bool LeavesObjects(const JobSnapshot& snapshot) {
+  const Memo& memo = *snapshot.memo;
+  return TouchedStore(snapshot) && !memo.exchange_cleaned && IsGivenUp(snapshot, memo.cleanup);
 }
 
-std::string LeftOver(const JobSnapshot& snapshot) {
-  return "objects may be left under " + MakeStoreReference(snapshot.job).uri + "/" +
-         JobPrefix(snapshot.job) + ": " + snapshot.memo->cleanup_error.message() +
-         "; delete them once the store answers again";
+bool LeavesFunctions(const JobSnapshot& snapshot) {
+  const Memo& memo = *snapshot.memo;
+  return !memo.job_key_deleted && IsGivenUp(snapshot, memo.release);
+}
+
+// Degraded for this reason, and not for another one, which does not tell what is left.
+bool IsTold(const Job& job, Reason incomplete) {
+  return HasCondition(job, kConditionDegraded) &&
+         HasReason(*FindCondition(job, kConditionDegraded), incomplete);
+}
+
+struct LeftOver {
+  Reason reason;
+  std::string message;  // and where it is
+};
+
+// What was given up; nullopt = nothing.
+std::optional<LeftOver> FindLeftOver(const JobSnapshot& snapshot) {
+  const Memo& memo = *snapshot.memo;
+  std::vector<std::string> left;
+  if (LeavesFunctions(snapshot)) {
+    left.push_back(
+        "functions or secrets may be left where functions run, and the operator goes on "
+        "trying to delete them: " +
+        memo.release.error.message());
+  }
+  if (LeavesObjects(snapshot)) {
+    left.push_back("objects may be left under " + MakeStoreReference(snapshot.job).uri + "/" +
+                   JobPrefix(snapshot.job) + ": " + memo.cleanup.error.message() +
+                   "; delete them once the store answers again");
+  }
+  if (left.empty()) return std::nullopt;
+  return LeftOver{
+      LeavesFunctions(snapshot) ? Reason::kReleaseIncomplete : Reason::kCleanupIncomplete,
+      Join(left, ". ")};
+}
+
+Condition Incomplete(const LeftOver& left) {
+  return MakeCondition(kConditionDegraded, true, left.reason, left.message);
 }
 
 }  // namespace
@@ -73,18 +109,17 @@ std::vector<Action> DecideEnding(const JobSnapshot& snapshot) {
   const Observations& observed = *snapshot.observations;
   const Memo& memo = *snapshot.memo;
   const bool success = HasCondition(job, kConditionSuccessCriteriaMet);
-  const bool timed_out = CleanupTimedOut(snapshot);
-  if (!observed.instances_known && !timed_out) return {};
-  if (!timed_out) {
+  // What cannot be released keeps no report from being written.
+  const bool releases = !IsGivenUp(snapshot, memo.release);
+  if (releases) {
+    if (!observed.instances_known) return {};
     if (std::vector<Action> actions = ReleaseFunctions(snapshot); !actions.empty()) return actions;
   }
-  const bool touched_store = TouchedStore(snapshot);
-  const bool clean = WantsCleanStore(job, success);
-  if (touched_store && !timed_out) {
+  if (TouchedStore(snapshot) && !IsGivenUp(snapshot, memo.cleanup)) {
     if (!memo.report_written) return {WriteReport{}};
-    if (clean && !memo.exchange_cleaned) return {CleanUpStore{!success}};
+    if (WantsCleanStore(job, success) && !memo.exchange_cleaned) return {CleanUpStore{!success}};
   }
-  if (!memo.job_key_deleted && !timed_out) return {DeleteJobKey{}};
+  if (!memo.job_key_deleted && releases) return {DeleteJobKey{}};
 
   WriteDecision end;
   end.completion_time = FormatRfc3339Millis(snapshot.wall);
@@ -98,9 +133,8 @@ std::vector<Action> DecideEnding(const JobSnapshot& snapshot) {
     end.why = "failed";
     end.conditions.push_back(std::move(failed));
   }
-  if (timed_out && !memo.exchange_cleaned && touched_store) {
-    end.conditions.push_back(
-        MakeCondition(kConditionDegraded, true, Reason::kCleanupIncomplete, LeftOver(snapshot)));
+  if (const auto left = FindLeftOver(snapshot); left.has_value()) {
+    end.conditions.push_back(Incomplete(*left));
   }
   return {end};
 }
@@ -118,6 +152,14 @@ std::vector<Action> DecideFinished(const JobSnapshot& snapshot) {
   if (!actions.empty()) return actions;
   if (snapshot.observations->instances_known && AnyLiveInstance(*snapshot.observations)) {
     return {DeleteAllGroups{}};
+  }
+  if (IsTold(job, Reason::kReleaseIncomplete)) {
+    if (!snapshot.memo->job_key_deleted) return {DeleteJobKey{}};
+    WriteDecision released;
+    released.why = "released";
+    released.conditions.push_back(MakeCondition(kConditionDegraded, false, Reason::kRecovered,
+                                                "no function and no secret of the job is left"));
+    return {released};
   }
   const ControllerOptions& options = *snapshot.options;
   const double age = FinishedSeconds(snapshot);
@@ -138,29 +180,31 @@ std::vector<Action> DecideFinished(const JobSnapshot& snapshot) {
 
 std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
-  const Observations& observed = *snapshot.observations;
   const Memo& memo = *snapshot.memo;
-  const bool timed_out = CleanupTimedOut(snapshot);
-  if (!timed_out) {
-    if (!observed.instances_known) return {};
-    if (std::vector<Action> actions = ReleaseFunctions(snapshot); !actions.empty()) return actions;
-    const bool clean = TouchedStore(snapshot) && job.spec.cleanup_policy != CleanupPolicy::kNever &&
-                       snapshot.problem.ok();
-    // The checkpoint that a failed job kept is deleted with it.
-    if (clean && (!memo.exchange_cleaned || memo.checkpoint_kept)) return {CleanUpStore{}};
-    if (clean && MayHoldLateObjects(snapshot)) {
-      const double settle = snapshot.options->cleanup_settle_seconds;
-      if (snapshot.now - *memo.cleaned_at < FromSeconds(settle)) return {};
-      return {CleanUpStore{false, true}};
-    }
-    if (!memo.job_key_deleted) return {DeleteJobKey{}};
-  } else if (!memo.exchange_cleaned && !SaysCleanupIncomplete(job)) {
+  const std::optional<LeftOver> left = FindLeftOver(snapshot);
+  if (left.has_value() && !IsTold(job, left->reason)) {
     WriteDecision incomplete;
     incomplete.why = "clean-up incomplete";
-    incomplete.conditions.push_back(
-        MakeCondition(kConditionDegraded, true, Reason::kCleanupIncomplete, LeftOver(snapshot)));
+    incomplete.conditions.push_back(Incomplete(*left));
     return {incomplete};
   }
+  const bool waits =
+      CapabilitiesOf(snapshot.options->backend).keeps_orphans && WantedFunctions(job);
+  const bool releases = waits || !IsGivenUp(snapshot, memo.release);
+  if (releases) {
+    if (!snapshot.observations->instances_known) return {};
+    if (std::vector<Action> actions = ReleaseFunctions(snapshot); !actions.empty()) return actions;
+  }
+  const bool clean = TouchedStore(snapshot) && job.spec.cleanup_policy != CleanupPolicy::kNever &&
+                     snapshot.problem.ok() && !IsGivenUp(snapshot, memo.cleanup);
+  // The checkpoint that a failed job kept is deleted with it.
+  if (clean && (!memo.exchange_cleaned || memo.checkpoint_kept)) return {CleanUpStore{}};
+  if (clean && MayHoldLateObjects(snapshot)) {
+    const double settle = snapshot.options->cleanup_settle_seconds;
+    if (snapshot.now - *memo.cleaned_at < FromSeconds(settle)) return {};
+    return {CleanUpStore{false, true}};
+  }
+  if (!memo.job_key_deleted && releases) return {DeleteJobKey{}};
   return {RemoveFinalizer{}};
 }
 

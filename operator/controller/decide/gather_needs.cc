@@ -6,10 +6,14 @@
 
 namespace lambdadnn {
 
-bool MayHaveFunctions(const Job& job) {
+bool WantedFunctions(const Job& job) {
   return IsStarted(job) || job.status.profile.has_value() ||
-         FindCondition(job, kConditionReady) != nullptr ||
-         !job.metadata.deletion_timestamp.empty() || !job.status.completion_time.empty();
+         FindCondition(job, kConditionReady) != nullptr;
+}
+
+bool MayHaveFunctions(const Job& job) {
+  return WantedFunctions(job) || !job.metadata.deletion_timestamp.empty() ||
+         !job.status.completion_time.empty();
 }
 
 bool NeedsQueue(const Job& job, const Platform& platform) {

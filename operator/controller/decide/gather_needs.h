@@ -7,6 +7,8 @@
 
 namespace lambdadnn {
 
+// False: no function was ever asked for.
+bool WantedFunctions(const Job& job);
 // False: the backend need not be asked for functions of the job.
 bool MayHaveFunctions(const Job& job);
 // The job is not started, or may come to need other functions.

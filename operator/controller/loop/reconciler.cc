@@ -114,8 +114,8 @@ Status Reconciler::Gather(Pass* pass) {
   } else {
     // Decisions use the instances that were known; slices are observed without the backend.
     memory.memo.start_error = instances.status();
-    const bool ending = !job.metadata.deletion_timestamp.empty();
-    if (ending && !memory.memo.cleanup_since.has_value()) memory.memo.cleanup_since = now;
+    const bool ending = !job.metadata.deletion_timestamp.empty() || IsEnding(job);
+    if (ending) memory.memo.release.Note(instances.status(), now);
   }
   memory.ObserveSlices(dependencies_.slices.Poll(job.metadata.uid), job, options_.platform, now,
                        news);

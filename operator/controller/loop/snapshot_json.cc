@@ -173,7 +173,8 @@ Json SnapshotToJson(const JobSnapshot& snapshot) {
   if (!snapshot.pods.ok()) json["pods"] = snapshot.pods.ToString();
   if (!memo.start_error.ok()) json["startError"] = memo.start_error.ToString();
   if (!memo.key_error.ok()) json["keyError"] = memo.key_error.ToString();
-  if (!memo.cleanup_error.ok()) json["cleanupError"] = memo.cleanup_error.ToString();
+  if (!memo.release.error.ok()) json["releaseError"] = memo.release.error.ToString();
+  if (!memo.cleanup.error.ok()) json["cleanupError"] = memo.cleanup.error.ToString();
   if (!memo.credentials_refused.ok()) {
     json["credentialsRefused"] = memo.credentials_refused.ToString();
   }

@@ -53,6 +53,21 @@ struct DriftLook {
   int64_t iteration = 0;
 };
 
+// What is tried at a job's end until it succeeds.
+struct Attempts {
+  std::optional<Instant> failing_since;  // without a success since then
+  Status error;                          // the last one
+
+  void Note(const Status& tried, Instant now) {
+    error = tried;
+    if (tried.ok()) {
+      failing_since.reset();
+    } else if (!failing_since.has_value()) {
+      failing_since = now;
+    }
+  }
+};
+
 struct Memo {
   // --- Rounds ---
   // The round whose completion records were read from the store. Also one that this process began:
@@ -143,8 +158,8 @@ struct Memo {
   std::optional<Instant> cleaned_at;  // first
   bool cleaned_again = false;
   bool job_key_deleted = false;
-  std::optional<Instant> cleanup_since;
-  Status cleanup_error;
+  Attempts release;  // of functions, and of what their platform keeps for them
+  Attempts cleanup;  // of the store, and of the report in it
 };
 
 // The functions that are being started were refused for lack of capacity.

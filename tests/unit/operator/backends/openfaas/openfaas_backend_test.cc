@@ -294,6 +294,23 @@ TEST_F(OpenFaas, WhileTheGatewayIsAwayPodsAreSeenAndNothingIsDeletedByHalves) {
   EXPECT_TRUE(Delete("workers").ok());
 }
 
+TEST_F(OpenFaas, WhatTheGatewayDoesNotDeleteIsNamedAndKeepsNothingElse) {
+  Start();
+  FunctionGroup group = Group(2);
+  group.environment["LAMBDADNN_S3_SECRET_ACCESS_KEY"] = "another";
+  ASSERT_TRUE(Ensure(group).ok());
+  Settle(true);
+  gateway_.undeletable = {"digits-worker-0", gateway_.secrets.begin()->first};
+  const Status kept = Delete("workers");
+  EXPECT_THAT(kept.message(), HasSubstr("function digits-worker-0: DELETE http://gateway:8080/"));
+  Settle();
+  EXPECT_THAT(Names(), UnorderedElementsAre("digits-worker-0"));
+  gateway_.undeletable.erase("digits-worker-0");
+  const Status secret = Delete("workers");
+  EXPECT_THAT(secret.message(), HasSubstr("secret " + gateway_.secrets.begin()->first + ": "));
+  EXPECT_EQ(gateway_.secrets.size(), 1u);
+}
+
 TEST_F(OpenFaas, WherePodsMayNotBeReadTheGatewayCounts) {
   forbid_pods_ = true;
   Start();

@@ -36,6 +36,29 @@ class DecideDeletionTest : public ::testing::Test {
     snapshot_.remembered.cleaned_at = snapshot_.now - FromSeconds(seconds_ago);
   }
 
+  Instant LongAgo() const { return snapshot_.now - FromSeconds(2 * options_.cleanup_seconds); }
+  // A job with functions, which its platform does not delete.
+  void CannotRelease(BackendKind backend) {
+    options_.backend = backend;
+    snapshot_.job.status.conditions.push_back(
+        MakeCondition(kConditionReady, true, Reason::kFunctionsReady, ""));
+    snapshot_.remembered.job_key_deleted = false;
+    snapshot_.remembered.cleaned_again = true;
+    snapshot_.remembered.release.Note(UnavailableError("secret of gateway: no answer"), LongAgo());
+  }
+  // The only action: Degraded is written, and then true.
+  Condition Told() {
+    const std::vector<Action> actions = DecideDeletion(snapshot_);
+    const auto* told = actions.size() == 1 ? std::get_if<WriteDecision>(&actions[0]) : nullptr;
+    if (told == nullptr) return {};
+    snapshot_.job.status.conditions.push_back(told->conditions.at(0));
+    return told->conditions.at(0);
+  }
+  bool Releases() const {
+    const std::vector<Action> actions = DecideDeletion(snapshot_);
+    return actions.size() == 1 && std::holds_alternative<DeleteJobKey>(actions[0]);
+  }
+
   bool CleansAgain() const {
     const std::vector<Action> actions = DecideDeletion(snapshot_);
     return actions.size() == 1 && std::holds_alternative<CleanUpStore>(actions[0]);
@@ -79,7 +102,7 @@ TEST_F(DecideDeletionTest, NothingIsCleanedUpOfAJobThatKeepsAll) {
 
 TEST_F(DecideDeletionTest, WhatIsLeftIsToldAlsoOfAJobThatIsDegradedForAnotherReason) {
   snapshot_.remembered.exchange_cleaned = false;
-  snapshot_.remembered.cleanup_since = snapshot_.now - FromSeconds(2 * options_.cleanup_seconds);
+  snapshot_.remembered.cleanup.failing_since = LongAgo();
   std::vector<Condition>& conditions = snapshot_.job.status.conditions;
   conditions.push_back(MakeCondition(kConditionDegraded, true, Reason::kProfileUncertain, ""));
   const std::vector<Action> actions = DecideDeletion(snapshot_);
@@ -89,6 +112,37 @@ TEST_F(DecideDeletionTest, WhatIsLeftIsToldAlsoOfAJobThatIsDegradedForAnotherRea
   EXPECT_EQ(told->conditions.at(0).reason, "CleanupIncomplete");
   conditions.back() = told->conditions.at(0);
   EXPECT_TRUE(Ends());
+}
+
+TEST_F(DecideDeletionTest, WhatIsNotReleasedIsToldAndLeftToWhoDeletesOrphans) {
+  CannotRelease(BackendKind::kKnative);
+  const Condition told = Told();
+  EXPECT_EQ(told.reason, "ReleaseIncomplete");
+  EXPECT_NE(told.message.find("secret of gateway: no answer"), std::string::npos) << told.message;
+  EXPECT_TRUE(Ends());
+}
+
+TEST_F(DecideDeletionTest, WhereNobodyDeletesOrphansTheJobStaysUntilItIsReleased) {
+  CannotRelease(BackendKind::kOpenFaas);
+  EXPECT_EQ(Told().reason, "ReleaseIncomplete");
+  EXPECT_TRUE(Releases());
+  snapshot_.remembered.release.Note(OkStatus(), snapshot_.now);
+  snapshot_.remembered.job_key_deleted = true;
+  EXPECT_TRUE(Ends());
+}
+
+TEST_F(DecideDeletionTest, AJobThatNeverWantedFunctionsDoesNotWaitForTheirPlatform) {
+  CannotRelease(BackendKind::kOpenFaas);
+  snapshot_.job.status.conditions.clear();
+  EXPECT_EQ(Told().reason, "ReleaseIncomplete");
+  EXPECT_TRUE(Ends());
+}
+
+TEST_F(DecideDeletionTest, AFailureThatPassedIsNoReasonToGiveUp) {
+  CannotRelease(BackendKind::kKnative);
+  snapshot_.remembered.release.Note(OkStatus(), snapshot_.now);
+  snapshot_.remembered.release.Note(UnavailableError("again"), snapshot_.now);
+  EXPECT_TRUE(Releases());
 }
 
 TEST_F(DecideDeletionTest, AStoreThatWasNeverUsableIsNotAsked) {

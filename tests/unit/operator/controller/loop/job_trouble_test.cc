@@ -38,6 +38,28 @@ TEST_F(JobTroubleTest, AUsersSecretOfTheKeysNameIsKept) {
   EXPECT_EQ((*secret)["data"]["key"], "bWluZQ==");
 }
 
+// As of a gateway that never deletes a secret.
+TEST_F(JobTroubleTest, WhatCannotBeReleasedKeepsNeitherTheReportNorTheOtherFunctions) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["aggregation"] = {{"placement", "Dedicated"}};
+  world_.functions.refuse_release[WorkersGroupName(1)] = UnavailableError("secret key-1: no");
+  world_.functions.refuse_release[""] = UnavailableError("secret key-1: no");
+  world_.Create(job);
+  ASSERT_TRUE(world_.RunUntilFinished(240));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_THAT(world_.functions.Live(), IsEmpty());
+  EXPECT_EQ(Report()["plan"]["revision"], 1);
+  EXPECT_EQ(world_.Reason("Degraded"), "True/ReleaseIncomplete");
+  EXPECT_THAT(FindCondition(world_.Read(), "Degraded")->message, HasSubstr("secret key-1: no"));
+  EXPECT_THAT(world_.told,
+              testing::Contains(testing::Field(&EventDraft::reason, "ReleaseIncomplete")));
+  // Another process goes on trying.
+  world_.RestartController();
+  world_.functions.refuse_release.clear();
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Reason("Degraded") == "False/Recovered"; }, 600));
+  ExpectNothingLeft();
+}
+
 // What is asked of the data set of a job in its own store, and what comes of the answer.
 class DatasetTroubleTest : public JobTroubleTest {
  protected:
