@@ -80,7 +80,8 @@ class FunctionBackend {
   virtual ~FunctionBackend() = default;
   virtual BackendCapabilities capabilities() const = 0;
   // Creates what is missing of the group (an instance that has gone is replaced, as Knative would);
-  // count 0 deletes it. kResourceExhausted when the machine or quota has no capacity.
+  // count 0 deletes it. kResourceExhausted when the machine or quota has no capacity;
+  // kUnimplemented when the platform will never run such functions.
   virtual Status EnsureGroup(const FunctionGroup& group) = 0;
   virtual Status DeleteGroup(const JobIdentity& job, const std::string& group) = 0;
   // Ends one instance for good; the group makes another while it wants one.

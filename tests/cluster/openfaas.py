@@ -161,14 +161,14 @@ def archives(config):
 def _apply_rights(config, kubernetes):
     """Of the provider, with the kinds that it knows."""
     if _of_modules():
-        kubernetes.apply_objects(_own_rights())
+        kubernetes.apply_objects(own_rights())
         return
     folder = _folder(config, PARTS["faas-netes"])
     for name in MANIFESTS:
         kubernetes.apply((folder / pathlib.Path(name).name).read_text())
 
 
-def _own_rights():
+def own_rights():
     group, verbs = "rbac.authorization.k8s.io", ["get", "list", "create", "update", "delete"]
     account = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
     there = {"name": ACCOUNT, "namespace": FUNCTIONS}

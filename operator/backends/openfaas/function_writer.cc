@@ -55,7 +55,7 @@ Status FunctionWriter::Ensure(const FunctionGroup& group, int max_functions) {
   }
   for (const FunctionGroup& member : MembersOf(group)) {
     if (there.contains(*member.member)) continue;
-    const Status deployed = Deploy(member);
+    const Status deployed = Deploy(member, *functions);
     table_.LookAgain();
     LDNN_RETURN_IF_ERROR(deployed);
   }
@@ -63,17 +63,17 @@ Status FunctionWriter::Ensure(const FunctionGroup& group, int max_functions) {
 }
 
 // A name may be another's: of a job in another namespace, of another operator's, of a user.
-Status FunctionWriter::Deploy(const FunctionGroup& member) {
+// A list for each member would take longer than to make them.
+Status FunctionWriter::Deploy(const FunctionGroup& member, const FunctionTable::Functions& before) {
   LDNN_ASSIGN_OR_RETURN(const std::string plain, OpenFaasFunctionName(member));
   LDNN_ASSIGN_OR_RETURN(const std::string unique, UniqueOpenFaasFunctionName(member));
-  LDNN_ASSIGN_OR_RETURN(auto functions, table_.Now());
-  if (!IsNamed(*functions, plain)) {
+  if (!IsNamed(before, plain)) {
     LDNN_ASSIGN_OR_RETURN(const Json function, OpenFaasFunction(member, plain, options_));
     const Status deployed = gateway_.Deploy(function);
     if (deployed.code() != StatusCode::kAlreadyExists) return deployed;
     // An earlier attempt, whose answer was lost, or another object in the functions' namespace.
     table_.LookAgain();
-    LDNN_ASSIGN_OR_RETURN(functions, table_.Now());
+    LDNN_ASSIGN_OR_RETURN(const auto functions, table_.Now());
     for (const DeployedFunction& each : *functions) {
       if (each.name == plain && IsFunctionOf(each, JobOf(member), member.name)) return OkStatus();
     }

@@ -22,7 +22,7 @@ class FunctionWriter {
   // Makes the functions that are missing and deletes those beyond the group's count. With
   // `max_functions` > 0 the gateway holds no more than so many. kResourceExhausted: it does not;
   // kUnavailable: an earlier function is still being deleted, or the gateway does not answer;
-  // kInvalidArgument: the provider refuses a function, in its own words.
+  // kInvalidArgument: the provider refuses a function, in its own words; kUnimplemented: for good.
   Status Ensure(const FunctionGroup& group, int max_functions);
   // Functions first, then their secrets; what is not deleted keeps nothing else. All groups when
   // `group` is empty.
@@ -30,7 +30,8 @@ class FunctionWriter {
   Status DeleteFunction(const DeployedFunction& function);
 
  private:
-  Status Deploy(const FunctionGroup& member);
+  // `before`: the functions that were there before the group's were made.
+  Status Deploy(const FunctionGroup& member, const FunctionTable::Functions& before);
   Status DeleteSecrets(const JobIdentity& job, const std::string& group);
 
   OpenFaasGateway& gateway_;

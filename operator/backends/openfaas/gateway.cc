@@ -42,7 +42,7 @@ Status ErrorOf(int status, const std::string& body, const std::string& what) {
         "set --openfaas-max-functions to that maximum");
   }
   if (Says(body, "only allows public images")) {
-    return InvalidArgumentError(
+    return UnimplementedError(
         message +
         "; push the image to a registry that gives it without credentials, or use "
         "another edition");

@@ -5,8 +5,8 @@
 //
 // Errors: kUnauthenticated (the gateway refuses the credentials), kPermissionDenied, kNotFound,
 // kAlreadyExists, kInvalidArgument (it refuses what it was sent), kResourceExhausted (its edition
-// allows no more functions), kFailedPrecondition (no gateway answers at the URL), kUnavailable (try
-// again).
+// allows no more functions), kUnimplemented (its edition does not run such an image),
+// kFailedPrecondition (no gateway answers at the URL), kUnavailable (try again).
 #pragma once
 
 #include <map>

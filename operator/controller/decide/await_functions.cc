@@ -50,6 +50,10 @@ std::vector<Action> AwaitFunctions(const JobSnapshot& snapshot, const FunctionSt
     return {FailJob(Reason::kFunctionStartFailed, "functions end before they are ready (" +
                                                       last.Why() + "): " + last.last_log_line)};
   }
+  if (memo.start_error.code() == StatusCode::kUnimplemented) {
+    return {FailJob(Reason::kFunctionStartFailed,
+                    "the platform does not run these functions: " + memo.start_error.message())};
+  }
   if (IsRefusedStart(memo)) return {GiveUpStart(snapshot)};
   if (memo.start_again_at.has_value()) return ReleaseReservation(snapshot);
   if (memo.start_since.has_value() &&

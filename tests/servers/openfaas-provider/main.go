@@ -5,6 +5,11 @@
 // as faas-netes writes it, as far as jobs need it: a Deployment and a Service for each function, secrets
 // as files. Runs in a pod whose account may write these in the functions' namespace. Environment as
 // faas-netes has it: port, function_namespace, read_timeout, write_timeout, basic_auth, secret_mount_path.
+//
+// With community_release it says that it is this release of faas-netes' community edition, and refuses
+// what that refuses: a function beyond the 15th, more than 5 replicas of one, scaling to zero, other
+// namespaces, and images that not everybody can pull: here those that do not begin with public_images.
+// With service_account it runs outside a pod: the folder that a pod has of its account.
 package main
 
 import (
@@ -29,16 +34,30 @@ import (
 )
 
 const (
-	account       = "/var/run/secrets/kubernetes.io/serviceaccount/"
 	functionLabel = "faas_function"
 	secretLabel   = "app.kubernetes.io/managed-by"
 	secretFolder  = "/var/openfaas/secrets"
 	functionPort  = 8080
+	// Of the community edition.
+	mostFunctions = 15
+	mostReplicas  = 5
 )
 
 type object = map[string]any
 
-var namespace = os.Getenv("function_namespace")
+var (
+	namespace        = os.Getenv("function_namespace")
+	communityRelease = os.Getenv("community_release")
+	publicImages     = os.Getenv("public_images")
+	account          = accountFolder()
+)
+
+func accountFolder() string {
+	if folder := os.Getenv("service_account"); folder != "" {
+		return folder + "/"
+	}
+	return "/var/run/secrets/kubernetes.io/serviceaccount/"
+}
 
 // --- The Kubernetes API, by its answers' status.
 
@@ -205,11 +224,46 @@ func read[T any](w http.ResponseWriter, r *http.Request) (T, bool) {
 	return request, err == nil
 }
 
+// Why the community edition does not deploy it; "" = it does.
+func refusedByEdition(k kubernetes, request types.FunctionDeployment) string {
+	if !strings.HasPrefix(request.Image, publicImages) {
+		return "the Community Edition license agreement only allows public images"
+	}
+	if request.Namespace != "" && request.Namespace != namespace {
+		return "namespace must be: " + namespace
+	}
+	if request.Labels != nil {
+		labels := *request.Labels
+		if labels["com.openfaas.scale.zero"] == "true" {
+			return "scaling to zero is not available in the Community Edition"
+		}
+		for _, bound := range []string{"com.openfaas.scale.min", "com.openfaas.scale.max"} {
+			if wanted, err := strconv.Atoi(labels[bound]); err == nil && wanted > mostReplicas {
+				return fmt.Sprintf("%s: the Community Edition has at most %d replicas", bound, mostReplicas)
+			}
+		}
+	}
+	functions, err := listed(k)
+	if err != nil {
+		return err.Error()
+	}
+	if len(functions) >= mostFunctions {
+		return fmt.Sprintf("unable to create function, maximum: %d", mostFunctions)
+	}
+	return ""
+}
+
 func deploy(k kubernetes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		request, ok := read[types.FunctionDeployment](w, r)
 		if !ok {
 			return
+		}
+		if communityRelease != "" {
+			if why := refusedByEdition(k, request); why != "" {
+				http.Error(w, why, http.StatusBadRequest)
+				return
+			}
 		}
 		for _, secret := range request.Secrets {
 			if err := k.call(http.MethodGet, "secrets", secret, nil, nil); err != nil {
@@ -264,14 +318,19 @@ func statusOf(each found) types.FunctionStatus {
 		CreatedAt: each.Metadata.CreationTimestamp}
 }
 
+func listed(k kubernetes) ([]types.FunctionStatus, error) {
+	var all struct{ Items []found }
+	err := k.call(http.MethodGet, "deployments", "?labelSelector="+functionLabel, nil, &all)
+	functions := []types.FunctionStatus{}
+	for _, each := range all.Items {
+		functions = append(functions, statusOf(each))
+	}
+	return functions, err
+}
+
 func list(k kubernetes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		var all struct{ Items []found }
-		err := k.call(http.MethodGet, "deployments", "?labelSelector="+functionLabel, nil, &all)
-		functions := []types.FunctionStatus{}
-		for _, each := range all.Items {
-			functions = append(functions, statusOf(each))
-		}
+		functions, err := listed(k)
 		answer(w, functions, err, http.StatusOK)
 	}
 }
@@ -343,8 +402,12 @@ func main() {
 		DeployFunction: deploy(k), UpdateFunction: absent, DeleteFunction: remove(k), ScaleFunction: absent,
 		Secrets: secrets(k), Logs: absent, ListNamespaces: absent, Health: func(http.ResponseWriter, *http.Request) {},
 		Info: func(w http.ResponseWriter, r *http.Request) {
-			answer(w, types.ProviderInfo{Name: "openfaas-provider", Orchestration: "kubernetes",
-				Version: &types.VersionInfo{Release: "dev"}}, nil, http.StatusOK)
+			name, release := "openfaas-provider", "dev"
+			if communityRelease != "" {
+				name, release = "faas-netes-ce", communityRelease
+			}
+			answer(w, types.ProviderInfo{Name: name, Orchestration: "kubernetes",
+				Version: &types.VersionInfo{Release: release}}, nil, http.StatusOK)
 		},
 	}, config)
 }

@@ -107,6 +107,12 @@ const StartRow kStartRows[] = {
        s.remembered.start_error = UnavailableError("platform");
      },
      "ensure"},
+    {"refused for good",
+     [](TestSnapshot& s) {
+       Asked(s, 1);
+       s.remembered.start_error = UnimplementedError("only public images");
+     },
+     "fail"},
     {"backing off, some not gone yet",
      [](TestSnapshot& s) {
        AddPending(s);
