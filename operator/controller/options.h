@@ -91,7 +91,7 @@ struct ControllerOptions {
   double cleanup_settle_seconds = 5;
   // After this no late write is expected: a controller that starts does not clean up older jobs.
   double cleanup_late_seconds = 600;
-  // Status is written for mere progress at most this often a job ...
+  // Status is written for mere progress beyond the first iteration at most this often a job ...
   double progress_seconds = 2;
   // ... and at most this often for all jobs together: their intervals grow with their number.
   double max_progress_writes_per_second = 20;

@@ -4,8 +4,11 @@ cluster, and an operator that is told of it.
 
 Needs the sources that LAMBDADNN_OPENFAAS_SOURCES names, or a network (openfaas.py).
 """
+import contextlib
+import http.client
 import json
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import network
@@ -34,10 +37,21 @@ class OnOpenFaas(OnPods):
         if not folder.exists():
             openfaas.build(cls.config)
             cls.cluster.add_openfaas()
+            cls.until_it_answers()
             folder.mkdir()
             (folder / "basic-auth-user").write_text(openfaas.USER)
             (folder / "basic-auth-password").write_text(f"{openfaas.PASSWORD}\n")
         return ["--openfaas-gateway", openfaas.address(), "--openfaas-auth-dir", str(folder)]
+
+    @classmethod
+    def until_it_answers(cls):
+        """The gateway, at a port of the nodes that is set up a moment after its pod is ready."""
+        def ask():
+            with contextlib.closing(http.client.HTTPConnection(
+                    urllib.parse.urlsplit(openfaas.address()).netloc, timeout=5)) as connection:
+                connection.request("GET", "/healthz")
+                return "" if connection.getresponse().status == 200 else "the gateway is not healthy"
+        cls.kube.wait("the gateway's port", openfaas.READY_SECONDS, lambda: cls.cluster.network.call(network.LAB, ask))
 
     def gateway(self, method, path, body=None, authorization=None):
         """(HTTP status, text) of the gateway's answer."""

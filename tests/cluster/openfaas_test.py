@@ -6,7 +6,7 @@ On a cluster of its own, or on the one that LAMBDADNN_CLUSTER_DIR names, which s
 """
 import base64
 import http.client
-import json
+import os
 import statistics
 import subprocess
 import time
@@ -21,8 +21,8 @@ import settings
 import watchdog_images
 from cluster_api import condition
 from cluster_case import jobs_in
-from on_openfaas import OnOpenFaas
-from on_pods import JOBS
+from on_openfaas import DEPLOYMENTS, OnOpenFaas
+from on_pods import JOBS, TAG
 from training_test import SIZES
 
 RANKS = {*(f"worker-{rank}" for rank in range(4)), *(f"server-{rank}" for rank in range(3))}
@@ -186,7 +186,7 @@ class Trained(OnOpenFaas):
                              r"_timeout of OpenFaaS' container \S+ is 1 s, and a request to a function takes up to 2 s")
             self.remove("cut-off")
 
-    def test_c_more_functions_than_the_gateway_allows(self):
+    def test_d_more_functions_than_the_gateway_allows(self):
         with self.other_operator(flags=("--openfaas-max-functions", "3")):
             self.create("too-many", 4)
             self.assertIn("at most 3 functions (--openfaas-max-functions)", self.refused("too-many", "Provisioned"))
@@ -194,16 +194,72 @@ class Trained(OnOpenFaas):
 
     # --- Figures of docs/benchmarks.md.
 
-    def deploy_bare(self, name):
-        """Seconds until a function that does nothing is available."""
+    def deploy_bare(self, functions):
+        """Seconds until functions that nobody asks anything are available; {name: more fields}."""
         began = time.monotonic()
-        status, text = self.gateway("POST", "/system/functions", {
-            "service": name, "image": "dev.local/test-function:1", "namespace": openfaas.FUNCTIONS})
-        self.assertEqual(202, status, text)
-        self.addCleanup(self.gateway, "DELETE", "/system/functions", {"functionName": name})
-        self.wait("it is available", lambda: json.loads(
-            self.gateway("GET", f"/system/function/{name}")[1]).get("availableReplicas"), every=0.05)
-        return time.monotonic() - began
+        for name, more in functions.items():
+            status, text = self.gateway("POST", "/system/functions", {
+                "service": name, "namespace": openfaas.FUNCTIONS, **more})
+            self.assertEqual(202, status, text)
+            self.addCleanup(self.gateway, "DELETE", "/system/functions", {"functionName": name})
+        path = f"{DEPLOYMENTS}?labelSelector=faas_function"
+        self.wait("they are available", lambda: sum(
+            each["metadata"]["name"] in functions and bool(each["status"].get("availableReplicas"))
+            for each in self.kube.get(path)["items"]) == len(functions), every=0.05)
+        seconds = time.monotonic() - began
+        for name in functions:
+            self.gateway("DELETE", "/system/functions", {"functionName": name})
+        self.wait("they are gone", lambda: not self.kube.get(self.PODS)["items"])
+        return seconds
+
+    def bare_functions(self):
+        """As many as the job has, of its images and with its quotas."""
+        def function(program, memory_mib, cores):
+            amounts = {"memory": f"{memory_mib}Mi", "cpu": f"{round(cores * 1000)}m"}
+            return {"image": f"dev.local/lambdadnn-{program}:{TAG}", "limits": amounts, "requests": amounts,
+                    "envVars": {"LAMBDADNN_JOB_KEY": "bare", "LAMBDADNN_BIND": "0.0.0.0"}}
+        return {**{f"bare-worker-{rank}": function("worker", *SIZES["workers"]) for rank in range(4)},
+                **{f"bare-server-{rank}": function("server", *SIZES["servers"]) for rank in range(3)}}
+
+    def milestones(self, name):
+        """Seconds from a job's creation until each is seen, in their order."""
+        began, seen = time.monotonic(), {}
+        self.create(name, 100)
+
+        def look():
+            pods = self.pods(name)
+            status = self.job(name).get("status", {})
+            reached = {
+                "accepted": condition({"status": status}, "Accepted") == "True",
+                "planned": bool(status.get("plan")),
+                "functions there": len(pods) == len(RANKS),
+                "functions ready": len(pods) == len(RANKS) and all(
+                    condition(pod, "Ready") == "True" for pod in pods),
+                "slices asked for": bool(status.get("execution", {}).get("functions")),
+                "first iteration": status.get("progress", {}).get("iteration", 0) >= 1}
+            for what, there in reached.items():
+                if there:
+                    seen.setdefault(what, time.monotonic() - began)
+            return reached["first iteration"]
+        self.wait("the first iteration", look, every=0.02)
+        return seen
+
+    def test_c_from_creation_to_the_first_iteration(self):
+        """Beside as many bare functions of the same images and quotas, by turns."""
+        bare, jobs = [], []
+        for turn in range(3):
+            bare.append(self.deploy_bare(self.bare_functions()))
+            name = f"started-{turn}"
+            jobs.append(self.milestones(name))
+            self.remove(name)
+            self.nothing_left()
+            print(f"figures: bare functions available after {bare[-1]:.2f} s; job: "
+                  + ", ".join(f"{what} {seconds:.2f}" for what, seconds in jobs[-1].items())
+                  + f" s; load {os.getloadavg()[0]:.1f}", flush=True)
+        first = statistics.median(each["first iteration"] for each in jobs)
+        print(f"figures: created to first iteration {first:.2f} s, bare functions {statistics.median(bare):.2f} s",
+              flush=True)
+        self.assertLess(first, 3 * statistics.median(bare) + 3)
 
     def key_of(self, name):
         """What a job's functions want to be shown."""
@@ -213,12 +269,10 @@ class Trained(OnOpenFaas):
         return base64.b64decode(value).decode()
 
     def test_8_what_the_hops_cost(self):
-        bare = self.deploy_bare("bare")
-        began = time.monotonic()
+        bare = self.deploy_bare({"bare": {"image": "dev.local/test-function:1"}})
+        print(f"figures: a function that does nothing is available after {bare:.1f} s", flush=True)
         self.create("started", 100)
         self.running("started", 1)
-        print(f"figures: bare function available after {bare:.1f} s; job's first iteration after "
-              f"{time.monotonic() - began:.1f} s", flush=True)
         pod = self.pods("started")[0]
         function, key = pod["metadata"]["labels"]["faas_function"], self.key_of("started")
         ways = {"gateway and provider": (openfaas.address(), f"/function/{function}"),
@@ -254,7 +308,8 @@ class Trained(OnOpenFaas):
                 wanted = {**on_pods.spec(12), "objective": {"fixed": {"functions": functions, "memory": memory}}}
                 del wanted["aggregation"], wanted["profile"]
                 name = f"predicted-{functions}"
-                self.create_of(name, wanted)
+                # What others measured lies below another prefix.
+                self.create_of(name, wanted, prefix=f"{name}-{time.time_ns()}")
                 self.complete(name)
                 report = self.report(name)
                 print(f"figures: {functions} x {memory}: predicted {report['predicted']['seconds']:.1f} s, actual "

@@ -207,6 +207,8 @@ HttpServerReply FunctionServer::Stream(const std::string& invocation, int64_t fr
     if (!line.ok()) return std::nullopt;
     if (!line->has_value()) return std::string(kHeartbeatLine);
     ++index;
+    // The slice's first line is news: that it has begun. Others may wait for the window's end.
+    if (until.has_value() && index == 1) until = now;
     return **std::move(line) + "\n";
   };
   return reply;

@@ -41,7 +41,8 @@ class FunctionServer final : public HttpServerHandler {
   HttpServerReply Route(const HttpServerRequest& request);
   HttpServerReply PostSlice(const HttpServerRequest& request);
   HttpServerReply DeleteSlice(const HttpServerRequest& request, const std::string& invocation);
-  // `window` = ends after this long, with a line of some kind, although the slice goes on.
+  // `window` = ends after this long, with a line of some kind, although the slice goes on; at once
+  // behind the slice's first line.
   HttpServerReply Stream(const std::string& invocation, int64_t from,
                          std::optional<Duration> window);
   HttpServerReply Metrics();

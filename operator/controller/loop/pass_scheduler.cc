@@ -136,7 +136,9 @@ bool PassScheduler::IsWriteDue(const Pass& pass, const JobStatus& status,
   // The streams of all jobs are joined before the leader is written into any of them.
   if (joins || others_first) news.execution.leader_epoch = job.status.execution.leader_epoch;
   const bool in_time = !joins && (!behind || since >= kOldProgress);
-  const bool due = in_time && since >= ProgressInterval(job);
+  // That it trains at all is what its user waits for.
+  const bool begins = job.status.progress.iteration == 0 && status.progress.iteration > 0;
+  const bool due = in_time && (since >= ProgressInterval(job) || begins);
   return differs(news) || (due && TakeProgressWrite(pass.snapshot.now));
 }
 

@@ -186,16 +186,17 @@ TEST_F(FunctionServerTest, AttachingBeginsAtTheLineAskedFor) {
 }
 
 TEST_F(FunctionServerTest, AWindowEndsTheAnswerAndNotTheSlice) {
-  slices_.lines = {"0", "1"};
+  slices_.lines = {"0", "1", "2"};
   slices_.heartbeats = 1'000'000;  // it goes on
-  const Instant asked = clock_.Now();
-  const RawReply reply = Post("a", "?windowMs=50");
-  EXPECT_TRUE(reply.complete);
-  EXPECT_TRUE(reply.body.starts_with(std::string("0\n1\n") + kHeartbeat)) << reply.body;
-  EXPECT_GE(clock_.Now() - asked, FromSeconds(0.05));
+  EXPECT_EQ(Post("a", "?windowMs=60000").body, "0\n") << "the first line does not wait";
   EXPECT_EQ(slices_.starts().size(), 1u);
+  const Instant asked = clock_.Now();
+  const RawReply reply = Post("a", "?from=1&attach=true&windowMs=50");
+  EXPECT_TRUE(reply.complete);
+  EXPECT_TRUE(reply.body.starts_with(std::string("1\n2\n") + kHeartbeat)) << reply.body;
+  EXPECT_GE(clock_.Now() - asked, FromSeconds(0.05));
   // Even the shortest has a line.
-  EXPECT_EQ(Post("a", "?from=1&attach=true&windowMs=0").body, "1\n");
+  EXPECT_EQ(Post("a", "?from=2&attach=true&windowMs=0").body, "2\n");
   EXPECT_EQ(Post("a", "?windowMs=-1").status, 400);
   EXPECT_EQ(Post("a", "?windowMs=60001").status, 400);
 }

@@ -72,6 +72,17 @@ TEST_F(ProgressWritesTest, OneJobIsWrittenEveryTwoSecondsHoweverFastItTrains) {
   EXPECT_GE(writes, 18);
 }
 
+TEST_F(ProgressWritesTest, TheFirstIterationIsShownAtOnce) {
+  const auto shown = [&] { return world_.Read().status.progress.iteration; };
+  world_.Create(LongJob("digits"));
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.phase == "Running"; }, 60));
+  ASSERT_EQ(shown(), 0) << "it runs before it has progress";
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.functions.iterations_done() > 0; }, 60));
+  const Instant done = world_.time.clock.Now();
+  ASSERT_TRUE(world_.RunUntil([&] { return shown() > 0; }, 60));
+  EXPECT_LT(world_.time.clock.Now() - done, FromSeconds(0.5));
+}
+
 TEST_F(ProgressWritesTest, ManyJobsShareTheWritesOfASecond) {
   std::vector<std::string> names;
   for (int i = 0; i < 8; ++i) names.push_back("job-" + std::to_string(i));
