@@ -104,6 +104,8 @@ struct Slice {
   std::unique_ptr<const SliceRequest> request;
   int http_status = 0;
   bool heard_line = false;  // in this answer
+  Instant asked{};          // this answer
+  int whole_windows = 0;    // answers that their window ended
   std::string pending;      // an unfinished line, or the body of a refusal
 };
 
@@ -122,6 +124,7 @@ struct BeastSliceClient::State {
   void OnBody(Slice& slice, std::string_view bytes);
   void OnLine(Slice& slice, std::string_view line);
   void OnEnd(Slice& slice, const Status& status);
+  void NoteHop(Slice& slice);
   void Lose(Slice& slice, Status error);
   // Sends the slice's request; the answer is that of `attempt`.
   void Call(Slice& slice, uint64_t attempt);
@@ -220,6 +223,7 @@ void BeastSliceClient::State::Call(Slice& slice, uint64_t attempt) {
   slice.attempt = attempt;
   slice.http_status = 0;
   slice.heard_line = false;
+  slice.asked = runtime.clock.Now();
   const std::string invocation = slice.request->invocation;
   std::string path = "/v1/slices?from=" + std::to_string(slice.lines);
   if (slice.taken) path += "&attach=true";
@@ -311,11 +315,20 @@ void BeastSliceClient::State::OnLine(Slice& slice, std::string_view line) {
   CloseCall(std::move(slice.call));
 }
 
+// An answer that came before its window's end was ended by a line that is news.
+void BeastSliceClient::State::NoteHop(Slice& slice) {
+  const double beside = ToSeconds(runtime.clock.Now() - slice.asked) - options.window_seconds;
+  if (beside <= 0) return;
+  ++slice.whole_windows;
+  slice.view.hop_seconds += (beside - slice.view.hop_seconds) / slice.whole_windows;
+}
+
 void BeastSliceClient::State::OnEnd(Slice& slice, const Status& status) {
   slice.call.reset();
   if (!IsAlive(slice.view.phase)) return;
   const bool windowed = options.window_seconds > 0;
   if (windowed && status.ok() && slice.http_status == 200 && slice.heard_line) {
+    NoteHop(slice);
     // A line that was cut comes again, whole.
     slice.pending.clear();
     return Call(slice, ++attempts);

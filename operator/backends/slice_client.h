@@ -39,6 +39,8 @@ struct SliceView {
   Status error;
   // kRefused because of another slice: its invocation id.
   std::string busy_with;
+  // What lies in front of the function adds to a request, on average; 0 = not known, or nothing.
+  double hop_seconds = 0;
 };
 
 // The numerics fingerprint of one function, or why it could not be asked.

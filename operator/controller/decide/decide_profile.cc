@@ -33,8 +33,10 @@ std::map<SizeAndRank, const SliceFact*> ProfileSlices(const Observations& observ
   return slices;
 }
 
-// Medians over the functions whose times are known.
-FunctionTimes TimesOf(const Observations& observed) {
+// Medians over the functions whose times are known. Of pods the longest start: a job begins with
+// the last of them. Processes of one machine differ by little but their share of its cores, which
+// the model counts apart (StartSlowdown).
+FunctionTimes TimesOf(const Observations& observed, const BackendCapabilities& backend) {
   const std::optional<Instant> measured = EndOfWork(observed, GroupKind::kProfile);
   std::vector<double> starts;
   std::vector<double> releases;
@@ -44,7 +46,14 @@ FunctionTimes TimesOf(const Observations& observed) {
     const auto release = measured ? ReleaseSeconds(fact, *measured) : std::nullopt;
     if (release.has_value()) releases.push_back(*release);
   }
-  return {Median(starts), Median(releases)};
+  std::vector<double> hops;
+  for (const auto& [invocation, slice] : observed.slices) {
+    if (slice.role.kind == RoleKind::kProfile && slice.hop_seconds > 0) {
+      hops.push_back(slice.hop_seconds);
+    }
+  }
+  const bool longest = backend.pods && !starts.empty();
+  return {longest ? std::ranges::max(starts) : Median(starts), Median(releases), Median(hops)};
 }
 
 // Of the function that measured the largest size.
@@ -86,8 +95,9 @@ std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& pla
   if (snapshot.memo->cpu_fixed) {
     samples.front() = AtSize(samples.front(), platform, plan.memory_mib.front());
   }
-  Result<ProfileFit> fit = FitProfile(WithDerivedSamples(samples, platform, plan), plan.batch_size,
-                                      TimesOf(*snapshot.observations));
+  Result<ProfileFit> fit =
+      FitProfile(WithDerivedSamples(samples, platform, plan), plan.batch_size,
+                 TimesOf(*snapshot.observations, CapabilitiesOf(snapshot.options->backend)));
   if (!fit.ok()) return {FailJob(Reason::kProfilingFailed, fit.status().message())};
   WriteDecision write;
   write.why = "profile";

@@ -36,7 +36,8 @@ bool IsOfKind(const SliceFact& slice, GroupKind kind) {
 
 double StartSeconds(const InstanceFact& fact) {
   // Kubernetes tells whole seconds, and this process may have come late.
-  const double seen = fact.ready.has_value() ? ToSeconds(*fact.ready - fact.first_seen) : 0;
+  const Instant since = fact.asked.value_or(fact.first_seen);
+  const double seen = fact.ready.has_value() ? ToSeconds(*fact.ready - since) : 0;
   return std::max(seen, fact.instance.cold_start_seconds);
 }
 

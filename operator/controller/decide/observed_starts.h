@@ -12,7 +12,8 @@
 
 namespace lambdadnn {
 
-// From its creation until it was ready; 0 = it never was, or nobody saw it start.
+// From when its set was asked for, else from its creation, until it was ready; 0 = it never was, or
+// nobody saw it start.
 double StartSeconds(const InstanceFact& fact);
 
 // Between the end of the last slice that the group was there for and its own end; nullopt while it

@@ -190,12 +190,18 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
   observations.instances_known = true;
   int new_instances = 0;
   std::set<std::string> seen;
+  // One that replaces another was asked for later than its set.
+  const bool set_starts =
+      memo.start_since.has_value() &&
+      std::none_of(observations.instances.begin(), observations.instances.end(),
+                   [&](const auto& each) { return each.second.ready >= memo.start_since; });
   for (const FunctionInstance& instance : instances) {
     seen.insert(instance.uid);
     auto [found, is_new] = observations.instances.try_emplace(instance.uid);
     InstanceFact& fact = found->second;
     if (is_new) {
       fact.first_seen = now;
+      if (set_starts) fact.asked = memo.start_since;
       if (memo.asked_with.has_value()) memo.started_with[instance.uid] = *memo.asked_with;
       if (instance.phase != FunctionPhase::kGone) ++new_instances;
     }
@@ -301,6 +307,7 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
       NoteCall(slice.instance_uid, lost ? view.error : OkStatus(), now);
     }
     slice.busy_with = view.busy_with;
+    slice.hop_seconds = view.hop_seconds;
     if (view.record != nullptr && slice.record == nullptr) {
       slice.record = view.record;
       AddRecord(&slice, job, platform, now, news);

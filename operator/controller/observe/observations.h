@@ -38,7 +38,8 @@ struct SliceFact {
   std::shared_ptr<const SliceRecord> record;  // null until it has come
   Status error;
   std::string busy_with;
-  double charged = 0;  // of this slice, in the job's cost; US dollars
+  double hop_seconds = 0;  // SliceView
+  double charged = 0;      // of this slice, in the job's cost; US dollars
 };
 
 // One instance, from first seen to gone.
@@ -46,6 +47,8 @@ struct InstanceFact {
   FunctionInstance instance;
   int memory_mib = 0;  // as the plan that it was made for says
   Instant first_seen{};
+  // When this process began to ask for its set; absent of one that came later, or before.
+  std::optional<Instant> asked;
   std::optional<Instant> ready;
   std::optional<Instant> gone;
   // Its numerics, once it has told them to this process.

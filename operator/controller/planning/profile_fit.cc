@@ -359,9 +359,10 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
     profile.worker_least_memory_mib = RoundedUpToKib(Metric(first->record, "leastMemoryMib"));
   }
   profile.checkpoint_seconds = MedianMetric(samples, "checkpointSeconds");
-  // Until a function that is warm already trains again; data and model it has kept.
+  // Until a function that is warm already trains again, asked to through what lies in front of it;
+  // data and model it has kept.
   profile.slice_overhead_seconds =
-      profile.checkpoint_seconds + MedianMetric(samples, "restoreSeconds");
+      profile.checkpoint_seconds + MedianMetric(samples, "restoreSeconds") + times.hop;
   const std::vector<TrainingRate::Point> points = MeanPoints(training);
   if (points.empty() || profile.training_samples <= 0 || profile.model_bytes <= 0) {
     return FailedPreconditionError(

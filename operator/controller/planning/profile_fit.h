@@ -46,11 +46,12 @@ double StartSlowdownAt(const Platform& platform, int functions, int memory_mib);
 // Of a cold start with that slowdown, what it would have been with a core of its own.
 double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, double slowdown);
 
-// Seconds of the life of a function that measured: from its creation until it was ready, and from
-// the end of its last slice until it was gone.
+// Seconds of the life of a function that measured: from its creation until it was ready, from the
+// end of its last slice until it was gone, and what lies in front of it adds to a request.
 struct FunctionTimes {
   double cold_start = 0;
   double release = 0;
+  double hop = 0;
 };
 
 struct ProfileFit {

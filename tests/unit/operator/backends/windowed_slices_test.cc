@@ -130,6 +130,21 @@ TEST_F(WindowedSlices, TheNextRequestGoesOnBehindTheLastLine) {
   }
 }
 
+TEST_F(WindowedSlices, WhatARequestTakesBeyondItsWindowIsTheHops) {
+  for (const double window_seconds : {0.75, 1e-9}) {
+    gateway_.Then(200, DoneWith(1));
+    gateway_.Then(200, kBeat);
+    gateway_.Then(200, Record());
+    BeastSliceClient::Options options;
+    options.window_seconds = window_seconds;
+    client_ = std::make_unique<BeastSliceClient>(runtime_, options);
+    Start();
+    const double hop = Await(SlicePhase::kEnded).hop_seconds;
+    EXPECT_EQ(hop > 0, window_seconds < 0.75) << "an answer that comes early tells nothing";
+    EXPECT_LT(hop, 5);
+  }
+}
+
 TEST_F(WindowedSlices, ALineThatIsCutComesAgain) {
   const std::string next = DoneWith(2);
   gateway_.Then(200, DoneWith(1) + next.substr(0, next.size() / 2));

@@ -270,7 +270,7 @@ TEST(FitLine, NeverFallsWithMemory) {
 
 TEST(FitProfile, RatesAreBatchOverMeanSeconds) {
   // 32 samples in 0.1 s and in 0.2 s: 320 and 160 samples/s at 1024 and 512 MiB.
-  const auto fit = FitProfile({Measured(1024, 0.1), Measured(512, 0.2)}, 32, {1.5, 2.5});
+  const auto fit = FitProfile({Measured(1024, 0.1), Measured(512, 0.2)}, 32, {1.5, 2.5, 0.005});
   ASSERT_TRUE(fit.ok());
   EXPECT_NEAR(fit->profile.training_rate.At(512), 160, 1e-6);
   EXPECT_NEAR(fit->profile.training_rate.At(768), 240, 1e-6);
@@ -278,6 +278,7 @@ TEST(FitProfile, RatesAreBatchOverMeanSeconds) {
   EXPECT_EQ(fit->profile.model_bytes, 4000);
   EXPECT_EQ(fit->profile.cold_start_seconds, 1.5);
   EXPECT_EQ(fit->profile.release_seconds, 2.5);
+  EXPECT_EQ(fit->profile.slice_overhead_seconds, 0.005) << "each slice is asked for through hops";
   EXPECT_NEAR(fit->profile.residual, 0, 1e-9);
 }
 
