@@ -140,7 +140,7 @@ Result<std::function<Status(const JobIdentity&)>> ReleaseOpenFaas(Runtime& runti
       [&runtime, transport, with = std::move(with)](const JobIdentity& job) {
         OpenFaasGateway gateway(*transport, with);
         FunctionTable table(gateway, runtime.clock, 0);
-        return FunctionWriter(gateway, table, {}).Delete(job, "");
+        return FunctionWriter(runtime.executor, gateway, table, {}).Delete(job, "");
       });
 }
 

@@ -2,8 +2,11 @@
 #include "operator/backends/openfaas/function_writer.h"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "common/base/text.h"
 #include "operator/resources/function_groups.h"
@@ -24,6 +27,24 @@ bool IsNamed(const FunctionTable::Functions& functions, const std::string& name)
 
 void KeepFirst(const Status& status, Status* first) {
   if (first->ok()) *first = status;
+}
+
+// Requests to a gateway at once: each waits for the gateway, the provider and the API server.
+constexpr size_t kAtOnce = 4;
+
+// request(0) .. request(count - 1), a few at a time; the first error in their order.
+Status AllAtOnce(Executor& executor, size_t count, const std::function<Status(size_t)>& request) {
+  std::vector<Status> answers(count);
+  std::vector<std::unique_ptr<Task>> tasks;
+  for (size_t first = 0; first < std::min(count, kAtOnce); ++first) {
+    tasks.push_back(executor.Spawn("gateway-request", [&, first] {
+      for (size_t i = first; i < count; i += kAtOnce) answers[i] = request(i);
+    }));
+  }
+  for (const std::unique_ptr<Task>& task : tasks) task->Join();
+  Status all;
+  for (const Status& each : answers) KeepFirst(each, &all);
+  return all;
 }
 
 }  // namespace
@@ -50,16 +71,16 @@ Status FunctionWriter::Ensure(const FunctionGroup& group, int max_functions) {
         std::to_string(missing) +
         " more are needed; wait until others end, or lower spec.functions");
   }
-  for (const OpenFaasSecret& secret : OpenFaasSecrets(group)) {
-    LDNN_RETURN_IF_ERROR(gateway_.PutSecret(secret.name, secret.value));
-  }
-  for (const FunctionGroup& member : MembersOf(group)) {
-    if (there.contains(*member.member)) continue;
-    const Status deployed = Deploy(member, *functions);
-    table_.LookAgain();
-    LDNN_RETURN_IF_ERROR(deployed);
-  }
-  return OkStatus();
+  const std::vector<OpenFaasSecret> secrets = OpenFaasSecrets(group);
+  LDNN_RETURN_IF_ERROR(AllAtOnce(executor_, secrets.size(), [&](size_t i) {
+    return gateway_.PutSecret(secrets[i].name, secrets[i].value);
+  }));
+  std::vector<FunctionGroup> members = MembersOf(group);
+  std::erase_if(members, [&](const FunctionGroup& each) { return there.contains(*each.member); });
+  const Status deployed = AllAtOnce(executor_, members.size(),
+                                    [&](size_t i) { return Deploy(members[i], *functions); });
+  table_.LookAgain();
+  return deployed;
 }
 
 // A name may be another's: of a job in another namespace, of another operator's, of a user.

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "common/base/executor.h"
 #include "operator/backends/openfaas/function_table.h"
 #include "operator/backends/openfaas/gateway.h"
 #include "operator/resources/function_group.h"
@@ -16,8 +17,9 @@ namespace lambdadnn {
 class FunctionWriter {
  public:
   // All outlive this.
-  FunctionWriter(OpenFaasGateway& gateway, FunctionTable& table, OpenFaasOptions options)
-      : gateway_(gateway), table_(table), options_(std::move(options)) {}
+  FunctionWriter(Executor& executor, OpenFaasGateway& gateway, FunctionTable& table,
+                 OpenFaasOptions options)
+      : executor_(executor), gateway_(gateway), table_(table), options_(std::move(options)) {}
 
   // Makes the functions that are missing and deletes those beyond the group's count. With
   // `max_functions` > 0 the gateway holds no more than so many. kResourceExhausted: it does not;
@@ -34,6 +36,7 @@ class FunctionWriter {
   Status Deploy(const FunctionGroup& member, const FunctionTable::Functions& before);
   Status DeleteSecrets(const JobIdentity& job, const std::string& group);
 
+  Executor& executor_;
   OpenFaasGateway& gateway_;
   FunctionTable& table_;
   const OpenFaasOptions options_;

@@ -75,7 +75,7 @@ OpenFaasBackend::OpenFaasBackend(KubeClient& kube, Runtime& runtime,
                         return gateway_.EndpointOf(LabelText(pod, kOpenFaasFunctionLabel));
                       }}),
       table_(gateway_, runtime.clock, options_.list_seconds),
-      writer_(gateway_, table_, options_.functions) {
+      writer_(runtime.executor, gateway_, table_, options_.functions) {
   pods_.Start();
 }
 
