@@ -79,6 +79,9 @@ class Job:
         training["dataset"].update({"uri": f"file://{self.data}", "format": "IDX"})
         training["optimizer"].update({"name": "SGD", "learningRate": 0.05, "momentum": 0.9})
         training["optimizer"].pop("clipGlobalNorm", None)
+        # Of the example; this job has no test set, and takes batches as they are.
+        for name in ("classWeights", "earlyStopping", "keepBest", "microBatchSize"):
+            training.pop(name)
         return request
 
 

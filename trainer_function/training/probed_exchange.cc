@@ -14,14 +14,15 @@ constexpr int kHandOverProbes = 24;
 constexpr int kFewestHandOvers = 5;
 constexpr double kHandOverSeconds = 2;
 
-constexpr size_t kFewestElements = 1 << 16;
-constexpr size_t kMostElements = 1 << 22;
+// Elements.
+constexpr size_t kFewestProbed = 1 << 16;
+constexpr size_t kMostProbed = 1 << 22;
 
 }  // namespace
 
 std::vector<float> ProbedValues(std::span<const float> gradient) {
   std::vector<float> values(gradient.begin(), gradient.end());
-  values.resize(std::clamp(values.size(), kFewestElements, kMostElements));
+  values.resize(std::clamp(values.size(), kFewestProbed, kMostProbed));
   return values;
 }
 
