@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/base/process_usage.h"
-#include "common/base/statistics.h"
 #include "trainer_function/training/probed_exchange.h"
 #include "trainer_function/transport/direct_transport.h"
 
@@ -107,7 +106,7 @@ Result<DirectCpu> TimeCpu(ConnectedEnds& connected, const ProbedEnds& ends,
                           std::span<const float> payload) {
   const double before = connected.SendSeconds();
   LDNN_ASSIGN_OR_RETURN(const TransferTimes all, TimeTransfers(ends, payload));
-  // One in two of the pushes that it times is sent, and one more to warm up.
+  // Each exchange that it times sends one object; what it pushes alone is not sent.
   const double send = (connected.SendSeconds() - before) / kTimedExchanges;
   return DirectCpu{all, std::min(send, all.pull)};
 }
@@ -125,14 +124,11 @@ Status MeasureDirect(const RoleContext& context, const TrainingEnvironment& envi
   const std::span<const float> one = std::span<const float>(values).first(1);
   const double bytes = static_cast<double>(values.size() - 1) * sizeof(float);
 
-  LDNN_ASSIGN_OR_RETURN(const HandOvers least, TimeHandOvers(ends, one));
-  LDNN_ASSIGN_OR_RETURN(const HandOvers whole, TimeHandOvers(ends, values));
-  const double least_seconds = Mean(least.seconds);
-  record->metrics["directSeconds"] = least_seconds;
-  record->metrics["directDeviationSeconds"] =
-      StandardDeviation(whole.held_up ? least.seconds : whole.seconds);
-  if (const double longer = Mean(whole.seconds) - least_seconds; longer > 0 && !whole.held_up) {
-    record->metrics["directBytesPerSecond"] = bytes / longer;
+  LDNN_ASSIGN_OR_RETURN(const HandOverTimes times, TimeHandOvers(ends, values));
+  record->metrics["directSeconds"] = times.least_seconds;
+  record->metrics["directDeviationSeconds"] = times.deviation_seconds;
+  if (times.seconds_per_byte > 0) {
+    record->metrics["directBytesPerSecond"] = 1 / times.seconds_per_byte;
   }
   LDNN_ASSIGN_OR_RETURN(const DirectCpu small, TimeCpu(connected, ends, one));
   LDNN_ASSIGN_OR_RETURN(const DirectCpu large, TimeCpu(connected, ends, values));

@@ -195,16 +195,13 @@ Status ExchangeProbe::MeasureBesideNeighbour(double step_cpu_seconds,
                                              const std::function<Status()>& step) {
   const double bytes = static_cast<double>(values_.size() - 1) * sizeof(float);
   // An object goes up and down again.
-  LDNN_ASSIGN_OR_RETURN(const HandOvers least, TimeHandOvers(Ends(), First(1)));
-  LDNN_ASSIGN_OR_RETURN(const HandOvers whole, TimeHandOvers(Ends(), values_));
-  const double least_seconds = Mean(least.seconds);
-  record_.metrics["storeRequestSeconds"] = least_seconds / 2;
-  record_.metrics["storeDeviationSeconds"] =
-      StandardDeviation(whole.held_up ? least.seconds : whole.seconds);
-  if (const double longer = Mean(whole.seconds) - least_seconds; longer > 0 && !whole.held_up) {
-    record_.metrics["storeBytesPerSecond"] = 2 * bytes / longer;
+  LDNN_ASSIGN_OR_RETURN(const HandOverTimes times, TimeHandOvers(Ends(), values_));
+  record_.metrics["storeRequestSeconds"] = times.least_seconds / 2;
+  record_.metrics["storeDeviationSeconds"] = times.deviation_seconds;
+  if (times.seconds_per_byte > 0) {
+    record_.metrics["storeBytesPerSecond"] = 2 / times.seconds_per_byte;
   }
-  LDNN_RETURN_IF_ERROR(MeasureStreams(least_seconds));
+  LDNN_RETURN_IF_ERROR(MeasureStreams(times.least_seconds));
   LDNN_RETURN_IF_ERROR(MeasureMisses());
   LDNN_ASSIGN_OR_RETURN(const TransferTimes small, TimeTransfers(Ends(), First(1)));
   LDNN_ASSIGN_OR_RETURN(const TransferTimes large, TimeTransfers(Ends(), values_));

@@ -90,7 +90,10 @@ Result<TransferTimes> TimeTransfers(const ProbedEnds& ends, std::span<const floa
                        Median(discard)};
 }
 
-Result<HandOvers> TimeHandOvers(const ProbedEnds& ends, std::span<const float> payload) {
+namespace {
+
+// One after the other.
+Result<HandOvers> HandOversOf(const ProbedEnds& ends, std::span<const float> payload) {
   const RoleContext& context = ends.context;
   Clock& clock = context.runtime.clock;
   ProbedExchange exchange(ends, payload);
@@ -111,6 +114,21 @@ Result<HandOvers> TimeHandOvers(const ProbedEnds& ends, std::span<const float> p
     context.pace();
   }
   return times.WithoutQuota(kFewestHandOvers);
+}
+
+}  // namespace
+
+Result<HandOverTimes> TimeHandOvers(const ProbedEnds& ends, std::span<const float> values) {
+  LDNN_ASSIGN_OR_RETURN(const HandOvers least, HandOversOf(ends, values.first(1)));
+  LDNN_ASSIGN_OR_RETURN(const HandOvers whole, HandOversOf(ends, values));
+  HandOverTimes times;
+  times.least_seconds = Mean(least.seconds);
+  times.deviation_seconds = StandardDeviation(whole.held_up ? least.seconds : whole.seconds);
+  const double longer = Mean(whole.seconds) - times.least_seconds;
+  if (longer > 0 && !whole.held_up) {
+    times.seconds_per_byte = longer / (static_cast<double>(values.size() - 1) * sizeof(float));
+  }
+  return times;
 }
 
 }  // namespace lambdadnn

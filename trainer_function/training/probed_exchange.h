@@ -32,7 +32,7 @@ std::vector<float> ProbedValues(std::span<const float> gradient);
 // Whoever pulls has waited no longer when the object comes.
 inline constexpr double kMostWaitSeconds = 0.2;
 
-// Of several exchanges one after the other.
+// Seconds of several exchanges.
 struct HandOvers {
   std::vector<double> seconds;
   // By this function's CPU quota, nearly all of them: store and network may be faster.
@@ -98,6 +98,12 @@ inline constexpr int kTimedExchanges = 13;
 // Medians, of objects that have this payload.
 Result<TransferTimes> TimeTransfers(const ProbedEnds& ends, std::span<const float> payload);
 // From the begin of a push to the end of the pull that waits for it.
-Result<HandOvers> TimeHandOvers(const ProbedEnds& ends, std::span<const float> payload);
+struct HandOverTimes {
+  double least_seconds = 0;      // mean, of next to nothing
+  double deviation_seconds = 0;  // standard deviation
+  double seconds_per_byte = 0;   // what the bytes add; 0 = not known
+};
+// Of all values, and of one.
+Result<HandOverTimes> TimeHandOvers(const ProbedEnds& ends, std::span<const float> values);
 
 }  // namespace lambdadnn

@@ -73,6 +73,14 @@ class SliceRejoin : public testing::TestWithParam<int> {
     return killed;
   }
 
+  static void ExpectFinished(const HarnessResult& result, const std::string& killed_at) {
+    for (const auto& [role, record] : result.records) {
+      EXPECT_EQ(record.outcome, SliceOutcome::kFinished)
+          << role << ", " << killed_at << ": " << record.error.ToString();
+      EXPECT_EQ(record.next_iteration, 6) << role;
+    }
+  }
+
   // Whether it was killed before its slice ended.
   bool KillAtFrame(const HarnessJob& job, const Role& worker, int64_t at,
                    const std::string& model) {
@@ -106,11 +114,7 @@ class SliceRejoin : public testing::TestWithParam<int> {
       EXPECT_TRUE(harness.StartRole(worker, 0, std::nullopt, 2).ok());
     }
     const HarnessResult result = harness.Await();
-    for (const auto& [role, record] : result.records) {
-      EXPECT_EQ(record.outcome, SliceOutcome::kFinished)
-          << role << ", frame " << at << ": " << record.error.ToString();
-      EXPECT_EQ(record.next_iteration, 6) << role;
-    }
+    ExpectFinished(result, "frame " + std::to_string(at));
     EXPECT_EQ(ModelDigest(store), model) << "frame " << at;
     return kill;
   }
@@ -158,11 +162,7 @@ TEST_P(SliceRejoin, KilledAtAnyRequestItGoesOnInItsRound) {
       ASSERT_TRUE(harness.StartRole(worker, 0, std::nullopt, 2).ok());
     }
     const HarnessResult result = harness.Await();
-    for (const auto& [role, record] : result.records) {
-      EXPECT_EQ(record.outcome, SliceOutcome::kFinished)
-          << role << ", call " << at << ": " << record.error.ToString();
-      EXPECT_EQ(record.next_iteration, 6) << role;
-    }
+    ExpectFinished(result, "call " + std::to_string(at));
     EXPECT_EQ(ModelDigest(store), model) << "call " << at;
     EXPECT_EQ(ModelDigest(store, "model-best.safetensors"), best) << "call " << at;
     EXPECT_EQ(ServerRequests(result), server_requests) << "call " << at;
