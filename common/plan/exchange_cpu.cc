@@ -8,83 +8,40 @@ namespace lambdadnn {
 
 namespace {
 
-// Shards that the function of one worker handles in an iteration.
-struct HostLoad {
-  double pushed = 0;
-  double sent = 0;  // to one reader each
-  double pulled = 0;
-  double merged = 0;  // of children
-  double updated = 0;
-  double kept = 0;  // written and read here
-};
-
-std::vector<HostLoad> LoadsOf(const AggregationPlan& plan) {
-  const double of_group = static_cast<double>(plan.shards) / plan.spread;
-  std::vector<HostLoad> loads(static_cast<size_t>(plan.workers()),
-                              {.pushed = static_cast<double>(plan.shards),
-                               .sent = static_cast<double>(plan.shards),
-                               .pulled = static_cast<double>(plan.shards)});
-  const auto load_of = [&](const ServerPosition& position) -> HostLoad& {
-    return loads[static_cast<size_t>(HostOf(plan, position))];
+// Of the function that has most to do, with the servers in it.
+double BusiestHost(const AggregationPlan& plan, const ExchangeCpu& cpu) {
+  const double push = cpu.worker_push / plan.spread;
+  const double pull = cpu.worker_pull / plan.spread;
+  const double child_pull = std::min(pull, cpu.server_child);
+  std::vector<double> seconds(static_cast<size_t>(plan.workers()),
+                              cpu.worker_push + cpu.worker_pull);
+  const auto of = [&](const ServerPosition& position) -> double& {
+    return seconds[static_cast<size_t>(HostOf(plan, position))];
   };
   for (int server = 0; server < plan.servers(); ++server) {
     const ServerPosition position = ServerAt(plan, server);
-    HostLoad& load = load_of(position);
-    const auto fan_in = static_cast<double>(Children(plan, position.level, position.index).size());
-    load.merged += fan_in * of_group;
-    if (position.level == 1) {
-      // One of its workers is beside it.
-      load.pulled += (fan_in - 1) * of_group;
-      load.pushed -= of_group;
-      load.sent -= of_group;
-      load.kept += of_group;
-    }
+    double& host = of(position);
+    const auto children =
+        static_cast<double>(Children(plan, position.level, position.index).size());
+    host += children * cpu.server_child + cpu.server_push;
+    // One of a leaf's workers is beside it.
+    if (position.level == 1) host += 2 * cpu.kept - push - child_pull;
     if (position.level == plan.server_layers()) {
-      load.updated += of_group;
-      load.pulled -= of_group;
-      load.kept += of_group;
-      if (plan.workers() > 1) load.pushed += of_group;
-      load.sent += of_group * (plan.workers() - 1);
+      host += cpu.server_update + 2 * cpu.kept - pull;
+      if (plan.workers() == 1) host -= push;
       continue;
     }
-    HostLoad& above = load_of(
-        {position.level + 1, ParentOf(plan, position.level, position.index), position.group});
-    if (&above == &load) {
-      load.kept += of_group;
-    } else {
-      load.pushed += of_group;
-      load.sent += of_group;
-      above.pulled += of_group;
-    }
+    const ServerPosition above = {position.level + 1,
+                                  ParentOf(plan, position.level, position.index), position.group};
+    if (&of(above) == &host) host += 2 * cpu.kept - push - child_pull;
   }
-  return loads;
-}
-
-ExchangeCpu HostCpuOf(const ExchangeShape& shape, const ExchangeRates& rates) {
-  const TransferCpu& cpu = rates.transfer;
-  const double bytes =
-      static_cast<double>(shape.parameters) * kFloatBytes / shape.aggregation.shards;
-  const double merge = rates.merge_bytes_per_second > 0 ? 1 / rates.merge_bytes_per_second : 0;
-  const double update = rates.update_seconds_per_byte > 0 ? rates.update_seconds_per_byte : merge;
-  constexpr double kCopies = 2;
-  ExchangeCpu busiest;
-  for (const HostLoad& load : LoadsOf(shape.aggregation)) {
-    ExchangeCpu seconds;
-    seconds.worker_push = load.pushed * (cpu.push_seconds + bytes * cpu.push_seconds_per_byte) +
-                          load.sent * (rates.send_seconds + bytes * rates.send_seconds_per_byte);
-    seconds.worker_pull =
-        load.pulled * (cpu.pull_seconds + bytes * cpu.pull_seconds_per_byte) +
-        bytes * (merge * (load.merged + kCopies * load.kept) + update * load.updated);
-    if (seconds.WorkerSeconds() > busiest.WorkerSeconds()) busiest = seconds;
-  }
-  return busiest;
+  return std::max(0.0, std::ranges::max(seconds));
 }
 
 }  // namespace
 
 ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates) {
   const AggregationPlan& plan = shape.aggregation;
-  if (plan.placement == Placement::kWorkers) return HostCpuOf(shape, rates);
   const TransferCpu& cpu = rates.transfer;
   const double shards = plan.shards;
   const double bytes = static_cast<double>(shape.parameters) * kFloatBytes;
@@ -105,8 +62,10 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
   seconds.worker_push = push(shards, bytes) + send(shards, bytes);
   seconds.worker_pull = pull(shards, bytes);
   const double updating = group_bytes * update;
-  // A root sends its weights to all workers, others what they push to one.
-  seconds.server_update = updating + (plan.workers() - 1) * send(group_shards, group_bytes);
+  // A root sends its weights to all workers but one beside it, others what they push to one.
+  const bool hosted = plan.placement == Placement::kWorkers;
+  const int readers = std::max(1, plan.workers() - (hosted ? 1 : 0));
+  seconds.server_update = updating + (readers - 1) * send(group_shards, group_bytes);
   const ServerCpu& server = rates.server;
   if (server.known()) {
     seconds.server_child =
@@ -120,6 +79,12 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
     seconds.server_push = push(group_shards, group_bytes);
   }
   seconds.server_push += send(group_shards, group_bytes);
+  if (hosted) {
+    seconds.kept = group_bytes * merge;
+    seconds.worker_seconds = BusiestHost(plan, seconds);
+    return seconds;
+  }
+  seconds.worker_seconds = seconds.worker_push + seconds.worker_pull;
   for (int level = 1; level <= plan.server_layers(); ++level) {
     const double of_level = plan.FanIn(level) * seconds.server_child + seconds.server_push +
                             (level == plan.server_layers() ? seconds.server_update : 0);

@@ -9,9 +9,9 @@
 //   server, level l  what was measured of one (ServerCpu); where nothing was, fan-in pulls a shard
 //                    of its group, the merge of fan-in shards and 1 push, and the root's update
 //                    besides (as long as one merge where it is not known)
-//   host             where workers serve: what the busiest function pushes and pulls, the merges
-//                    and the update of its servers, and two copies of what stays in it; all of it
-//                    counts as the worker's
+//   host             where workers serve: a worker and the servers in its function, less what
+//                    stays in it: a copy to hand it on and one to take it, in place of push and
+//                    pull
 #pragma once
 
 #include "common/plan/collective_cost.h"
@@ -68,10 +68,12 @@ struct ExchangeCpu {
   double worker_pull = 0;
   double server_child = 0;  // pulling and merging what one child pushed
   double server_push = 0;
-  double server_update = 0;   // the root's
-  double server_seconds = 0;  // of the busiest
-
-  double WorkerSeconds() const { return worker_push + worker_pull; }
+  double server_update = 0;  // the root's
+  // Where workers serve, of a group's shards that stay in a function: a copy of them.
+  double kept = 0;
+  // Of the busiest functions. Where workers serve, all that is in them is the worker's.
+  double worker_seconds = 0;
+  double server_seconds = 0;
 };
 
 // What profiling measured of functions that exchange.

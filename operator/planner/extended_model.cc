@@ -404,7 +404,7 @@ double ExtendedModel::StoreSeconds(const WorkerTerms& workers, int memory_mib,
 double ExtendedModel::PipelinedSeconds(const WorkerTerms& workers, int memory_mib,
                                        const AggregationOption& option) const {
   return std::max(StoreSeconds(workers, memory_mib, option),
-                  option.cpu.WorkerSeconds() + option.cpu.server_seconds);
+                  option.cpu.worker_seconds + option.cpu.server_seconds);
 }
 
 // All compute at once and share the cores: a function may use the quota that it has not used while
@@ -427,7 +427,7 @@ double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib
                                       double compute_seconds) const {
   const double share = CoreShare(memory_mib);
   const double step_cpu = compute_seconds * share;
-  const double worker_cpu = option.cpu.WorkerSeconds();
+  const double worker_cpu = option.cpu.worker_seconds;
   const double n = workers.functions;
   const double unhindered = UnhinderedSeconds(workers, memory_mib, compute_seconds);
   const double wait = PipelinedSeconds(workers, memory_mib, option) + option.straggler_seconds;
@@ -456,7 +456,7 @@ double ExtendedModel::LeastExchangeSeconds(const WorkerTerms& workers, int low_m
                                PipelinedSeconds(workers, high_mib, option));
   // Without a quota nothing is kept.
   const double kept = std::min(low, high) < 1 ? KeptQuotaSeconds() : 0;
-  return std::max(option.cpu.WorkerSeconds() / std::max(low, high), wait - kept);
+  return std::max(option.cpu.worker_seconds / std::max(low, high), wait - kept);
 }
 
 IterationTerms ExtendedModel::LeastIteration(const WorkerTerms& workers, int memory_mib,
@@ -473,8 +473,8 @@ IterationTerms ExtendedModel::Iteration(const WorkerTerms& workers, int memory_m
   if (share >= 1 && option.server_core_share >= 1) return least;
   const ExchangeCpu& cpu = option.cpu;
   const double levels = option.plan.server_layers();
-  const double cpu_seconds =
-      cpu.WorkerSeconds() + levels * (cpu.server_child + cpu.server_push) + cpu.server_update;
+  const double cpu_seconds = cpu.worker_push + cpu.worker_pull +
+                             levels * (cpu.server_child + cpu.server_push) + cpu.server_update;
   const double waits = StoreSeconds(workers, memory_mib, option) - cpu_seconds;
   const SimulatedIteration simulated =
       SimulateIteration(option.plan,

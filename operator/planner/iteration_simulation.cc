@@ -15,9 +15,12 @@ namespace lambdadnn {
 namespace {
 
 constexpr int kMostWorkers = 8;
-// Servers of one group. No layer of them is wider than the one below it.
+// No layer of servers is wider than the one below it.
 constexpr int kMostLevels = 8;
-constexpr int kMostFunctions = kMostWorkers * (1 + kMostLevels);
+// Of dedicated servers one group is simulated, since others wait for the same workers.
+constexpr int kMostGroups = 8;
+constexpr int kNobody = -1;  // the parent of a root
+constexpr int kMostRoles = kMostWorkers * (1 + kMostLevels);
 
 // Stalls depend on how an iteration lies in the periods: many short ones are needed, few long ones.
 // Of steps that take more periods than this, the periods are taken for longer.
@@ -35,6 +38,18 @@ constexpr double kGoldenRatio = 0.6180339887498949;
 // Steps take this much more or less than their mean: if all were the same to the microsecond, they
 // could lock into the periods, and all stalls would be in the same stage.
 constexpr double kStepSpread = 0.1;
+
+// CPU time of a control group.
+struct Quota {
+  double share = 1;
+  double quota = 0;   // of one period, CPU seconds
+  double most = 0;    // that can be kept
+  double budget = 0;  // CPU seconds until the next refill
+  double refill_at = 0;
+
+  bool limited() const { return share < 1; }
+  bool IsUsedUp() const { return limited() && budget <= kNothing; }
+};
 
 // From 0 to 1: each of a row of numbers far from those before (the golden ratio's multiples).
 double Spread(int index) {
@@ -54,124 +69,186 @@ struct Awaited {
   ArrivalEstimate estimate = {};
 };
 
-struct Function {
+// A worker or a server. Where workers serve, several are in one function and have one quota.
+struct Role {
   Stage stage = Stage::kIdle;
   double work = 0;  // CPU seconds left of this stage
-  double share = 1;
-  double quota = 0;   // of one period, CPU seconds
-  double most = 0;    // that can be kept
-  double budget = 0;  // CPU seconds until the next refill
-  double refill_at = 0;
-  Awaited gradient;  // what this function pushed, on its way to its parent
-  Awaited weights;   // on their way to this worker
-  int parent = -1;
-  // Of a server.
+  int function = 0;
   int level = 0;
+  // Who merges what this role pushes: of a worker one in each group.
+  std::array<int, kMostGroups> parents{};
+  int pushes = 0;    // how many parents
+  Awaited gradient;  // of a server, on its way to its parent
+  // Those whose gradients it merges; of a worker itself.
+  int first_worker = 0;
+  int workers_below = 0;
+  // Of a server.
+  int group = 0;
   int children = 0;
   int arrived = 0;  // not merged yet
   int merged = 0;
+  bool has_own = false;  // of these not merged yet, one from its own function
   // Of a worker.
+  int weights_here = 0;
   double step_began = 0;
   double step_seconds = 0;
+};
 
-  bool limited() const { return share < 1; }
-  bool IsStalled() const { return limited() && budget <= kNothing; }
-  bool Runs() const { return stage != Stage::kIdle && !IsStalled(); }
+// Of a worker, on their way: what it pushed, and what it waits for. One in each group.
+struct WorkerObjects {
+  std::array<Awaited, kMostGroups> gradients{};
+  std::array<Awaited, kMostGroups> weights{};
 };
 
 class Simulation {
  public:
   Simulation(const AggregationPlan& plan, const IterationWork& work, const CpuLimits& limits)
       : work_(work), limits_(limits), period_(limits.period_seconds) {
-    // With its exchange, in which a worker that serves spends what servers do.
-    const double worker_cpu = std::max(work.step_cpu, work.exchange.WorkerSeconds());
+    // Where workers serve, of the whole function.
+    const double worker_cpu = std::max(work.step_cpu, work.exchange.worker_seconds);
     const double periods = std::max(worker_cpu / (period_ * limits.worker_share),
                                     work.exchange.server_seconds / (period_ * limits.server_share));
     period_ *= std::max(1.0, periods / kMostPeriodsOfAStep);
     iterations_ = static_cast<int>(std::clamp(kPeriodsToSimulate / std::max(periods, 1.0),
                                               kFewestIterations, kMostIterations));
-    AddFunctions(plan);
+    AddRoles(plan);
   }
 
   SimulatedIteration Run() {
     const int warm_up = iterations_ / kWarmUpShare;
     double began = 0;
-    for (int i = 0; i < workers_; ++i) BeginStep(functions_[At(i)]);
+    for (int i = 0; i < workers_; ++i) BeginStep(roles_[At(i)]);
     for (int i = workers_; i < count_; ++i) AwaitChildren(i);
     while (done_ < iterations_) {
       const int before = done_;
       Step();
       if (before < warm_up && done_ >= warm_up) {
         began = now_;
-        for (int i = 0; i < workers_; ++i) functions_[At(i)].step_seconds = 0;
+        for (int i = 0; i < workers_; ++i) roles_[At(i)].step_seconds = 0;
       }
     }
     const double counted = iterations_ - warm_up;
     double steps = 0;
-    for (int i = 0; i < workers_; ++i) steps += functions_[At(i)].step_seconds;
+    for (int i = 0; i < workers_; ++i) steps += roles_[At(i)].step_seconds;
     return {.seconds = (now_ - began) / counted, .compute_seconds = steps / workers_ / counted};
   }
 
  private:
   static size_t At(int index) { return static_cast<size_t>(index); }
 
-  void AddFunctions(const AggregationPlan& plan) {
+  void AddRoles(const AggregationPlan& plan) {
+    hosted_ = plan.placement == Placement::kWorkers;
     workers_ = std::min(plan.workers(), kMostWorkers);
     const int levels = std::min(plan.server_layers(), kMostLevels);
+    groups_ = hosted_ ? GroupsOf(plan, levels) : 1;
+    push_of_group_ = work_.exchange.worker_push / groups_;
+    pull_of_group_ = work_.exchange.worker_pull / groups_;
+    // Real servers of a function that has any, for a simulated one.
+    const auto of_host = [](double groups, double workers) {
+      return std::max(1.0, groups / workers);
+    };
+    if (hosted_) {
+      servers_of_one_ = of_host(plan.spread, plan.workers()) / of_host(groups_, workers_);
+    }
+    kept_of_group_ = servers_of_one_ * work_.exchange.kept;
     const double group_shards = static_cast<double>(plan.shards) / plan.spread;
-    miss_cpu_[0] = work_.miss.cpu_seconds * std::min(kRequestsInFlight, plan.shards);
-    int below = workers_, first_below = 0;
-    double real_demand = plan.workers() * (work_.step_cpu + work_.exchange.WorkerSeconds());
-    double demand = workers_ * (work_.step_cpu + work_.exchange.WorkerSeconds());
+    miss_cpu_[0] = work_.miss.cpu_seconds * std::min(kRequestsInFlight, plan.shards) / groups_;
+    double real_demand =
+        plan.workers() * (work_.step_cpu + work_.exchange.worker_push + work_.exchange.worker_pull);
+    double demand = real_demand * workers_ / plan.workers();
     for (int i = 0; i < workers_; ++i) {
-      Function& worker = Add(limits_.worker_share);
+      Role& worker = Add();
+      worker.function = AddFunction(limits_.worker_share);
+      worker.pushes = groups_;
+      worker.first_worker = i;
+      worker.workers_below = 1;
       // A worker that is always the last has no quota left, one that waits for it has all of it.
       const double rank = workers_ > 1 ? static_cast<double>(i) / (workers_ - 1) : 0.5;
-      worker.budget = worker.most * rank;
+      Quota& quota = functions_[At(worker.function)];
+      quota.budget = quota.most * rank;
     }
+    std::array<int, kMostGroups> first_below{};
+    int below = workers_;
     for (int level = 1; level <= levels; ++level) {
       const int width = std::min(plan.Width(level), below);
-      const int first = count_;
-      for (int i = 0; i < width; ++i) {
-        Function& server = Add(limits_.server_share);
-        server.level = level;
-        server.budget = server.quota;
-      }
-      for (int i = 0; i < below; ++i) {
-        Function& child = functions_[At(first_below + i)];
-        child.parent = first + i * width / below;
-        ++functions_[At(child.parent)].children;
-      }
       const int most_children = (below + width - 1) / width;
       // One simulated child stands for as many as the real server has more.
       const double real_children = static_cast<double>(plan.FanIn(level)) / most_children;
-      child_cpu_[At(level)] = work_.exchange.server_child * real_children;
+      child_cpu_[At(level)] = servers_of_one_ * work_.exchange.server_child * real_children;
       // A function has so many requests under way, whatever it waits for.
       const double asked = std::min<double>(kRequestsInFlight, plan.FanIn(level) * group_shards);
       miss_cpu_[At(level)] = work_.miss.cpu_seconds * asked / most_children;
       real_demand += plan.spread * (plan.Width(level - 1) * work_.exchange.server_child +
                                     plan.Width(level) * work_.exchange.server_push);
-      demand += below * child_cpu_[At(level)] + width * work_.exchange.server_push;
+      demand += groups_ * (below * child_cpu_[At(level)] +
+                           width * servers_of_one_ * work_.exchange.server_push);
+      for (int group = 0; group < groups_; ++group) {
+        first_below[At(group)] = AddServers(level, group, width, below, first_below[At(group)]);
+      }
       below = width;
-      first_below = first;
     }
     real_demand += plan.spread * work_.exchange.server_update;
-    demand += work_.exchange.server_update;
+    demand += groups_ * servers_of_one_ * work_.exchange.server_update;
+    for (int group = 0; group < groups_; ++group) roots_[At(group)] = first_below[At(group)];
     cores_ = limits_.cores <= 0 ? kNever
              : real_demand > 0  ? limits_.cores * demand / real_demand
                                 : limits_.cores;
   }
+  // So many that all of their servers can be simulated.
+  int GroupsOf(const AggregationPlan& plan, int levels) const {
+    int servers = 0;
+    for (int level = 1; level <= levels; ++level) servers += std::min(plan.Width(level), workers_);
+    return std::clamp((kMostRoles - workers_) / servers, 1, std::min(plan.spread, kMostGroups));
+  }
 
-  Function& Add(double share) {
-    Function& function = functions_[At(count_)];
-    function.share = share;
-    if (function.limited()) {
-      function.quota = share * period_;
-      function.most = share * (period_ + limits_.burst_seconds);
-      function.refill_at = period_ * (1 + Spread(count_));
+  // One layer of a group, of which the first child is `first`. Returns the first of these servers.
+  int AddServers(int level, int group, int width, int below, int first) {
+    const int first_server = count_;
+    for (int i = 0; i < width; ++i) {
+      Role& server = Add();
+      server.level = level;
+      server.group = group;
+      server.pushes = 1;
+      server.parents[0] = kNobody;
+      server.first_worker = workers_;
     }
-    ++count_;
-    return function;
+    for (int i = 0; i < below; ++i) {
+      Role& child = roles_[At(first + i)];
+      const int parent = first_server + i * width / below;
+      child.parents[At(child.level == 0 ? group : 0)] = parent;
+      Role& server = roles_[At(parent)];
+      ++server.children;
+      server.first_worker = std::min(server.first_worker, child.first_worker);
+      server.workers_below += child.workers_below;
+    }
+    for (int i = first_server; i < count_; ++i) {
+      Role& server = roles_[At(i)];
+      // As HostOf (common/plan/geometry.h).
+      const int turn = (group + level - 1) % server.workers_below;
+      server.function = hosted_ ? server.first_worker + turn : AddFunction(limits_.server_share);
+    }
+    return first_server;
+  }
+
+  Awaited& Gradient(Role& role, int parent) {
+    return role.level == 0 ? objects_[At(role.first_worker)].gradients[At(parent)] : role.gradient;
+  }
+  Awaited& Weights(const Role& worker, int group) {
+    return objects_[At(worker.first_worker)].weights[At(group)];
+  }
+
+  Role& Add() { return roles_[At(count_++)]; }
+
+  int AddFunction(double share) {
+    Quota& quota = functions_[At(functions_in_all_)];
+    quota.share = share;
+    if (quota.limited()) {
+      quota.quota = share * period_;
+      quota.most = share * (period_ + limits_.burst_seconds);
+      quota.budget = quota.quota;
+      quota.refill_at = period_ * (1 + Spread(functions_in_all_));
+    }
+    return functions_in_all_++;
   }
 
   // What is too little to move the clock is nothing: it would be left for ever.
@@ -180,52 +257,80 @@ class Simulation {
     return std::abs(seconds) <= kRounding * now_ ? 0 : seconds;
   }
 
+  Quota& FunctionOf(const Role& role) { return functions_[At(role.function)]; }
+  bool IsStalled(const Role& role) { return FunctionOf(role).IsUsedUp(); }
+  bool Runs(const Role& role) { return role.stage != Stage::kIdle && !IsStalled(role); }
+
   // To the next moment at which anything changes.
   void Step() {
+    for (int i = 0; i < functions_in_all_; ++i) Refill(functions_[At(i)]);
     int running = 0;
+    running_in_.fill(0);
     for (int i = 0; i < count_; ++i) {
-      Refill(functions_[At(i)]);
-      running += functions_[At(i)].Runs() ? 1 : 0;
+      const Role& role = roles_[At(i)];
+      if (!Runs(role)) continue;
+      ++running;
+      ++running_in_[At(role.function)];
     }
     const double speed = running > 0 ? std::min(1.0, cores_ / running) : 1;
     double next = kNever;
+    for (int i = 0; i < functions_in_all_; ++i) {
+      const Quota& function = functions_[At(i)];
+      if (!function.limited()) continue;
+      if (function.IsUsedUp() || running_in_[At(i)] > 0) next = std::min(next, function.refill_at);
+      if (running_in_[At(i)] > 0) {
+        next = std::min(next, now_ + std::max(0.0, function.budget) / (speed * running_in_[At(i)]));
+      }
+    }
     for (int i = 0; i < count_; ++i) {
-      const Function& function = functions_[At(i)];
-      next = std::min(next, NextOf(function.weights, function));
-      next = std::min(next, NextOf(function.gradient, Reader(functions_[At(i)])));
-      if (function.IsStalled()) next = std::min(next, function.refill_at);
-      if (function.stage == Stage::kIdle) continue;
-      if (function.limited()) next = std::min(next, function.refill_at);
-      if (!function.Runs()) continue;
-      const double most =
-          function.limited() ? std::min(function.work, function.budget) : function.work;
-      next = std::min(next, now_ + most / speed);
+      Role& role = roles_[At(i)];
+      next = std::min(next, NextAwaited(role));
+      if (Runs(role)) next = std::min(next, now_ + role.work / speed);
     }
     next = std::max(next, now_);  // who was stalled asks late
     const double used = (next - now_) * speed;
     now_ = next;
     for (int i = 0; i < count_; ++i) {
-      Function& function = functions_[At(i)];
-      if (!function.Runs()) continue;
-      function.work = WithoutRounding(function.work - used);
-      if (function.limited()) function.budget = WithoutRounding(function.budget - used);
+      Role& role = roles_[At(i)];
+      if (Runs(role)) role.work = WithoutRounding(role.work - used);
     }
-    for (int i = 0; i < count_; ++i) {
-      Function& function = functions_[At(i)];
-      if (IsFound(function.gradient, Reader(function))) Arrive(function);
-      if (IsFound(function.weights, function)) Begin(function, Stage::kPull);
-      if (function.stage != Stage::kIdle && function.work <= kNothing) End(function);
+    for (int i = 0; i < functions_in_all_; ++i) {
+      Quota& function = functions_[At(i)];
+      if (!function.limited()) continue;
+      function.budget = WithoutRounding(function.budget - used * running_in_[At(i)]);
     }
+    for (int i = 0; i < count_; ++i) Continue(roles_[At(i)]);
   }
 
-  // Of what a function pushed. The weights are read by the workers.
-  Function& Reader(Function& function) {
-    return function.parent < 0 ? function : functions_[At(function.parent)];
+  double NextAwaited(Role& role) {
+    double next = kNever;
+    for (int i = 0; i < role.pushes; ++i) {
+      const int parent = role.parents[At(i)];
+      if (parent != kNobody) {
+        next = std::min(next, NextOf(Gradient(role, i), roles_[At(parent)]));
+      }
+      if (role.level == 0) next = std::min(next, NextOf(Weights(role, i), role));
+    }
+    return next;
+  }
+
+  void Continue(Role& role) {
+    for (int i = 0; i < role.pushes; ++i) {
+      const int parent = role.parents[At(i)];
+      if (parent != kNobody && IsFound(Gradient(role, i), roles_[At(parent)])) {
+        Arrive(role, roles_[At(parent)]);
+      }
+      if (role.level == 0 && IsFound(Weights(role, i), role) && ++role.weights_here == groups_) {
+        role.weights_here = 0;
+        Begin(role, Stage::kPull);
+      }
+    }
+    if (role.stage != Stage::kIdle && role.work <= kNothing) End(role);
   }
 
   // Who is stalled cannot ask.
-  static double NextOf(const Awaited& awaited, const Function& reader) {
-    return std::min(awaited.found_at, reader.IsStalled() ? kNever : awaited.ask_at);
+  double NextOf(const Awaited& awaited, const Role& reader) {
+    return std::min(awaited.found_at, IsStalled(reader) ? kNever : awaited.ask_at);
   }
 
   // From now on its reader waits for it.
@@ -244,8 +349,10 @@ class Simulation {
       awaited.found_at = now_ + work_.hop + longer;
     }
   }
+  // Within a function nobody asks.
+  void Hand(Awaited& awaited) const { awaited.found_at = now_; }
 
-  void Ask(Awaited& awaited, Function& reader) const {
+  void Ask(Awaited& awaited, const Role& reader) {
     const Duration asked = FromSeconds(now_ - awaited.since);
     if (awaited.comes_at <= now_ + kNothing) {
       awaited.estimate.Observe(awaited.last_miss, asked);
@@ -253,7 +360,7 @@ class Simulation {
       awaited.comes_at = awaited.ask_at = kNever;
       return;
     }
-    reader.budget -= miss_cpu_[At(reader.level)];
+    FunctionOf(reader).budget -= miss_cpu_[At(reader.level)];
     awaited.last_miss = asked;
     const Duration gap =
         NextPollGap(asked, awaited.estimate.expected(), FromSeconds(work_.miss.seconds));
@@ -261,74 +368,104 @@ class Simulation {
   }
 
   // Whether its reader has it now, once.
-  bool IsFound(Awaited& awaited, Function& reader) const {
-    if (awaited.ask_at <= now_ + kNothing && !reader.IsStalled()) Ask(awaited, reader);
+  bool IsFound(Awaited& awaited, const Role& reader) {
+    if (awaited.ask_at <= now_ + kNothing && !IsStalled(reader)) Ask(awaited, reader);
     if (awaited.found_at > now_ + kNothing) return false;
     awaited.found_at = kNever;
     return true;
   }
 
-  void Refill(Function& function) const {
+  void Refill(Quota& function) const {
     if (!function.limited() || now_ + kNothing < function.refill_at) return;
     const double periods = 1 + std::floor((now_ + kNothing - function.refill_at) / period_);
     function.budget = std::min(function.budget + periods * function.quota, function.most);
     function.refill_at += periods * period_;
   }
 
-  double CpuOf(const Function& function, Stage stage) const {
-    const ExchangeCpu& exchange = work_.exchange;
-    const bool is_worker = function.level == 0;
-    switch (stage) {
-      case Stage::kIdle:
-        return 0;
-      case Stage::kStep:
-        return work_.step_cpu;
-      case Stage::kPull:
-        return exchange.worker_pull;
-      case Stage::kMerge:
-        return child_cpu_[At(function.level)];
-      case Stage::kPush:
-        if (is_worker) return exchange.worker_push;
-        return exchange.server_push + (function.parent < 0 ? exchange.server_update : 0);
-    }
-    return 0;
+  // Of what one role hands to another.
+  bool Stays(const Role& from, const Role& to) const {
+    return hosted_ && from.function == to.function;
   }
 
-  void Begin(Function& function, Stage stage) const {
-    function.stage = stage;
-    function.work = CpuOf(function, stage);
+  double PushOf(const Role& role) const {
+    const ExchangeCpu& exchange = work_.exchange;
+    if (role.level > 0 && role.parents[0] == kNobody) {
+      const double all = exchange.server_push + exchange.server_update;
+      return servers_of_one_ * (hosted_ ? all + exchange.kept : all);
+    }
+    double seconds =
+        role.level == 0 ? exchange.worker_push : servers_of_one_ * exchange.server_push;
+    for (int i = 0; i < role.pushes; ++i) {
+      if (Stays(role, roles_[At(role.parents[At(i)])])) seconds -= push_of_group_ - kept_of_group_;
+    }
+    return std::max(0.0, seconds);
   }
-  void BeginStep(Function& worker) const {
+
+  double PullOf(const Role& worker) const {
+    double seconds = work_.exchange.worker_pull;
+    for (int group = 0; group < groups_; ++group) {
+      if (Stays(roles_[At(roots_[At(group)])], worker)) seconds -= pull_of_group_ - kept_of_group_;
+    }
+    return std::max(0.0, seconds);
+  }
+
+  double MergeOf(Role& server) const {
+    const double seconds = child_cpu_[At(server.level)];
+    if (!server.has_own) return seconds;
+    server.has_own = false;
+    return std::max(0.0, seconds - pull_of_group_) + kept_of_group_;
+  }
+
+  void Begin(Role& role, Stage stage) {
+    role.stage = stage;
+    switch (stage) {
+      case Stage::kIdle:
+        break;
+      case Stage::kStep:
+        role.work = work_.step_cpu;
+        break;
+      case Stage::kPull:
+        role.work = PullOf(role);
+        break;
+      case Stage::kMerge:
+        role.work = MergeOf(role);
+        break;
+      case Stage::kPush:
+        role.work = PushOf(role);
+        break;
+    }
+  }
+  void BeginStep(Role& worker) {
     worker.step_began = now_;
     Begin(worker, Stage::kStep);
   }
 
-  void Arrive(Function& child) {
-    Function& server = functions_[At(child.parent)];
+  void Arrive(const Role& child, Role& server) {
     ++server.arrived;
+    if (Stays(child, server)) server.has_own = true;
     if (server.stage == Stage::kIdle) Begin(server, Stage::kMerge);
   }
 
-  void End(Function& function) {
-    const Stage ended = function.stage;
-    function.stage = Stage::kIdle;
+  void End(Role& role) {
+    const Stage ended = role.stage;
+    role.stage = Stage::kIdle;
     switch (ended) {
       case Stage::kIdle:
         break;
       case Stage::kStep:
-        function.step_seconds += now_ - function.step_began;
-        Begin(function, Stage::kPush);
+        role.step_seconds += now_ - role.step_began;
+        Begin(role, Stage::kPush);
         break;
       case Stage::kPush:
-        EndPush(function);
+        EndPush(role);
         break;
       case Stage::kMerge:
-        --function.arrived;
-        if (++function.merged == function.children) {
-          function.merged = 0;
-          Begin(function, Stage::kPush);
-        } else if (function.arrived > 0) {
-          Begin(function, Stage::kMerge);
+        --role.arrived;
+        if (++role.merged == role.children) {
+          role.merged = 0;
+          Begin(role, Stage::kPush);
+        } else if (role.arrived > 0) {
+          Begin(role, Stage::kMerge);
         }
         break;
       case Stage::kPull:
@@ -337,23 +474,42 @@ class Simulation {
           pulled_ = 0;
           ++done_;
         }
-        BeginStep(function);
+        BeginStep(role);
         break;
     }
   }
 
-  void EndPush(Function& function) {
-    if (function.parent >= 0) {
-      Send(function.gradient, 0);
+  void EndPush(Role& role) {
+    if (role.level > 0 && role.parents[0] == kNobody) {
+      for (int i = 0; i < workers_; ++i) {
+        Awaited& weights = Weights(roles_[At(i)], role.group);
+        if (Stays(role, roles_[At(i)])) {
+          Hand(weights);
+        } else {
+          Send(weights, work_.straggler);
+        }
+      }
     } else {
-      for (int i = 0; i < workers_; ++i) Send(functions_[At(i)].weights, work_.straggler);
+      for (int i = 0; i < role.pushes; ++i) {
+        if (Stays(role, roles_[At(role.parents[At(i)])])) {
+          Hand(Gradient(role, i));
+        } else {
+          Send(Gradient(role, i), 0);
+        }
+      }
     }
-    if (function.level == 0) return Await(function.weights);
-    AwaitChildren(static_cast<int>(&function - functions_.data()));
+    if (role.level > 0) return AwaitChildren(static_cast<int>(&role - roles_.data()));
+    for (int group = 0; group < groups_; ++group) {
+      if (!Stays(roles_[At(roots_[At(group)])], role)) Await(Weights(role, group));
+    }
   }
   void AwaitChildren(int server) {
     for (int i = 0; i < server; ++i) {
-      if (functions_[At(i)].parent == server) Await(functions_[At(i)].gradient);
+      Role& child = roles_[At(i)];
+      if (Stays(child, roles_[At(server)])) continue;
+      for (int push = 0; push < child.pushes; ++push) {
+        if (child.parents[At(push)] == server) Await(Gradient(child, push));
+      }
     }
   }
 
@@ -362,11 +518,22 @@ class Simulation {
   double period_;
   double cores_ = kNever;
   int iterations_ = 0;
+  bool hosted_ = false;
+  int groups_ = 1;
+  double servers_of_one_ = 1;  // how many real ones a simulated one stands for
+  double push_of_group_ = 0;
+  double pull_of_group_ = 0;
+  double kept_of_group_ = 0;
   std::array<double, kMostLevels + 1> child_cpu_{};
   std::array<double, kMostLevels + 1> miss_cpu_{};  // of questions for one child, or the weights
-  std::array<Function, kMostFunctions> functions_{};
+  std::array<Role, kMostRoles> roles_{};
+  std::array<WorkerObjects, kMostWorkers> objects_{};
   int count_ = 0;
   int workers_ = 0;
+  std::array<Quota, kMostRoles> functions_{};
+  int functions_in_all_ = 0;
+  std::array<int, kMostRoles> running_in_{};
+  std::array<int, kMostGroups> roots_{};
   double now_ = 0;
   int pulled_ = 0;
   int done_ = 0;

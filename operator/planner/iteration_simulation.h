@@ -9,6 +9,9 @@
 // late has none: the same work is waiting for some and stalling for others, and no formula of means
 // tells how much of an iteration each is.
 //
+// Where workers serve, a worker and the servers in its function have one quota: what others' shards
+// take of it its own step waits for, and others wait for a server whose worker has used it up.
+//
 // Pure and deterministic; allocates nothing.
 #pragma once
 
@@ -45,7 +48,7 @@ struct SimulatedIteration {
   double compute_seconds = 0;  // of these in the workers' steps, stalls included, mean over workers
 };
 
-// Of many workers and servers a few are simulated, each for as many of them.
+// Of many workers, servers and groups of shards a few are simulated, each for as many of them.
 SimulatedIteration SimulateIteration(const AggregationPlan& plan, const IterationWork& work,
                                      const CpuLimits& limits);
 

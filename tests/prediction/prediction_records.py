@@ -16,8 +16,19 @@ TERMS = (("coldStartSeconds", False), ("loadSeconds", False), ("computeSeconds",
          ("sliceOverheadSeconds", False), ("releaseSeconds", False))
 # Where a plan was run.
 MACHINE, CLUSTER = "machine", "cluster"
+# How functions exchange gradients and weights.
+WAYS = tuple((transport, placement)
+             for transport in ("ObjectStore", "Direct") for placement in ("Dedicated", "Workers"))
 # Of a machine that does nothing else the probes before and after a run take the same time.
 PROBE_TOLERANCE = 0.05
+
+
+def configuration_name(model, data, epochs, functions, memory):
+    return f"{model}-{data}-e{epochs}-n{functions}-m{memory}"
+
+
+def name_of_way(configuration, transport, placement):
+    return f"{configuration}-{transport}-{placement}"
 
 
 def is_held_out(name):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Records what plans take on this machine, for tests/prediction/replay.py: model x data x functions x memory x
-shards and layers, each with a profile of its own, three times.
+shards and layers, each with a profile of its own, three times; and configurations of model x data x functions x
+memory, each with every way of exchange (transport x placement).
 
     tests/prediction/record.py [--bin build/release/bin] [--records tests/prediction/records] [--runs 3]
         [--only TEXT]
@@ -35,6 +36,14 @@ PLANS = (
     ("mlp", "small", 12, 2, 768, 1, [1]), ("mlp", "small", 8, 4, 384, 1, [1]),
     ("logistic", "small", 10, 3, 512, 1, [1]),
 )
+# Each of these with every transport and placement; shards, layers and server memory as the planner chooses.
+# (model, data, epochs, functions, memory in MiB)
+CONFIGURATIONS = (
+    ("cnn", "small", 4, 2, 256), ("cnn", "small", 4, 2, 512), ("cnn", "large", 2, 2, 768), ("cnn", "small", 4, 4, 256),
+    ("mlp", "small", 8, 2, 256), ("mlp", "small", 8, 2, 512), ("mlp", "large", 4, 2, 768), ("mlp", "small", 8, 4, 256),
+    ("mlp", "small", 8, 4, 384), ("logistic", "small", 10, 2, 256), ("logistic", "small", 10, 4, 384),
+    ("logistic", "large", 4, 3, 512),
+)
 PROBE_STEPS = 3_000_000
 
 
@@ -51,20 +60,27 @@ def quiet_probe():
     return min(probe() for _ in range(5))
 
 
-def name_of(plan):
-    model, data, epochs, functions, memory, shards, layers = plan
-    return f"{model}-{data}-e{epochs}-n{functions}-m{memory}-k{shards}-l{'-'.join(map(str, layers))}"
+def named_plans():
+    """All of PLANS and CONFIGURATIONS: names, configurations, and what spec.aggregation is."""
+    for *configuration, shards, layers in PLANS:
+        yield (f"{prediction_records.configuration_name(*configuration)}-k{shards}-l{'-'.join(map(str, layers))}",
+               configuration, {"shards": shards, "layers": [*layers, configuration[3]], "serverMemory": "256Mi"})
+    for configuration in CONFIGURATIONS:
+        for transport, placement in prediction_records.WAYS:
+            yield (prediction_records.name_of_way(prediction_records.configuration_name(*configuration),
+                                                  transport, placement),
+                   configuration, {"transport": transport, "placement": placement})
 
 
-def job_of(plan):
-    model, data, epochs, functions, memory, shards, layers = plan
+def job_of(configuration, aggregation):
+    model, data, epochs, functions, memory = configuration
     return {"apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob", "metadata": {"name": "recorded"},
             "spec": {"model": {"builtin": MODELS[model]},
                      "dataset": {"renderedDigits": {"train": SAMPLES[data], "test": SAMPLES[data] // 6}},
                      "training": {"epochs": epochs, "globalBatchSize": 120, "seed": 1,
                                   "optimizer": {"name": "SGD", "learningRate": "0.05", "momentum": "0.9"}},
                      "objective": {"fixed": {"functions": functions, "memory": f"{memory}Mi"}},
-                     "aggregation": {"shards": shards, "layers": [*layers, functions], "serverMemory": "256Mi"},
+                     "aggregation": aggregation,
                      "peerChannel": "TLS"}}
 
 
@@ -84,14 +100,15 @@ def write(folder, name, job, platform, chosen, runs, **more):
     """A record; `chosen` is the plan of a report."""
     text = json.dumps({"name": name, "heldOut": prediction_records.is_held_out(name), **more, "job": job,
                        "platform": platform,
-                       "plan": {key: chosen[key] for key in ("functions", "memory", "serverMemory", "aggregation")},
+                       "plan": {key: chosen[key] for key in ("functions", "memory", "serverMemory", "aggregation")
+                                if key in chosen},
                        "runs": runs}, indent=1)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(text + "\n")
 
 
-def record(options, plan, quiet):
-    name, job, runs = name_of(plan), job_of(plan), []
+def record(options, name, job, quiet):
+    runs = []
     for _ in range(options.runs):
         with tempfile.TemporaryDirectory(prefix="lambdadnn-record-") as folder:
             before = probe()
@@ -110,13 +127,13 @@ def main():
     options = parser.parse_args()
     quiet = quiet_probe()
     failed = []
-    for plan in PLANS:
-        if options.only not in name_of(plan):
+    for name, configuration, aggregation in named_plans():
+        if options.only not in name:
             continue
         try:
-            record(options, plan, quiet)
+            record(options, name, job_of(configuration, aggregation), quiet)
         except RuntimeError as error:
-            failed.append(name_of(plan))
+            failed.append(name)
             print(f"{failed[-1]}: {error}", flush=True)
     if failed:
         sys.exit(f"error: not recorded: {', '.join(failed)}")

@@ -37,8 +37,40 @@ def coverage(name, below):
     return f"{name}: {shares[0]:.0%} of {len(below)} runs below p50, {shares[1]:.0%} below p90"
 
 
+def ways_of(lambdadnn, records):
+    """Of each configuration that was run in every way of exchange: its name, the way that is predicted fastest from
+    one profile, the one that was, and how much longer the former took."""
+    by_name = {record["name"]: record for record in records}
+    rows = []
+    for configuration in sorted({name.removesuffix("-" + "-".join(prediction_records.WAYS[0])) for name in by_name}):
+        those = {way: by_name.get(prediction_records.name_of_way(configuration, *way))
+                 for way in prediction_records.WAYS}
+        if None in those.values():
+            continue
+        (profiled, *_) = prediction_records.counted_runs(those[prediction_records.WAYS[0]])
+        predicted = {way: prediction_records.predict(lambdadnn, record, profiled)[0] for way, record in those.items()}
+        actual = {way: statistics.median(run["seconds"] for run in prediction_records.counted_runs(record))
+                  for way, record in those.items()}
+        chosen, fastest = min(predicted, key=predicted.get), min(actual, key=actual.get)
+        rows.append((configuration, chosen, fastest, actual[chosen] / actual[fastest] - 1))
+    return rows
+
+
+def choices(rows):
+    """What the rows of ways_of tell."""
+    if not rows:
+        return []
+    width = max(len(configuration) for configuration, *_ in rows)
+    lines = ["", f"{'':{width}}  predicted fastest, and fastest:"]
+    lines += [f"{configuration:{width}}  {' '.join(chosen)}, {' '.join(fastest)}: {slower:+.1%}"
+              for configuration, chosen, fastest, slower in rows]
+    agree = sum(chosen == fastest for _, chosen, fastest, _ in rows)
+    return [*lines, f"the fastest of four ways is the one predicted in {agree} of {len(rows)}, the one predicted at "
+                    f"most {max(slower for *_, slower in rows):.1%} slower"]
+
+
 def replay(lambdadnn, folder):
-    """The table, a line a plan, and its sums."""
+    """The table, a line a plan, its sums, and how well ways of exchange are told apart."""
     records = prediction_records.load(folder)
     if not records:
         return [f"no records in {folder}; tests/prediction/record.py makes them"]
@@ -64,7 +96,7 @@ def replay(lambdadnn, folder):
                  coverage("all", below[False] + below[True]), coverage("fitted", below[False]),
                  coverage("held out", below[True]),
                  f"repeats of one plan differ by: median {statistics.median(spreads):.1%}, worst {max(spreads):.1%}"]
-    return lines + sums
+    return lines + sums + choices(ways_of(lambdadnn, records))
 
 
 def plot(lambdadnn, folder, file):

@@ -11,7 +11,9 @@ import record
 import replay
 from options import OPTIONS
 
-PLAN = ("mlp", "small", 8, 2, 512, 1, [1])
+CONFIGURATION = ("mlp", "small", 8, 2, 512)
+NAME = "mlp-small-e8-n2-m512-k1-l1"
+AGGREGATION = {"shards": 1, "layers": [1, 2]}
 PLATFORM = {"memory": {"min": "128Mi", "max": "1024Mi", "step": "64Mi"}, "milliCpuPerGiB": 1000, "maxFunctions": 8,
             "functionTimeoutSeconds": 600, "store": {"bytesPerSecond": 1e9, "requestSeconds": "0.001"},
             "prices": {"currency": "USD", "gibSecond": "0.0000166667"}}
@@ -25,8 +27,8 @@ class Replay(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.folder = pathlib.Path(scratch.name)
         self.lambdadnn = OPTIONS.bin / "lambdadnn"
-        name = record.name_of(PLAN)
-        self.record = {"name": name, "heldOut": prediction_records.is_held_out(name), "job": record.job_of(PLAN),
+        self.record = {"name": NAME, "heldOut": prediction_records.is_held_out(NAME),
+                       "job": record.job_of(CONFIGURATION, AGGREGATION),
                        "platform": PLATFORM, "plan": {"functions": 2, "memory": "512Mi"}, "runs": []}
 
     def exact(self, **changes):
@@ -56,7 +58,7 @@ class Replay(unittest.TestCase):
         self.assertAlmostEqual(terms["computeSeconds"], -0.5, delta=1e-6)
         self.assertAlmostEqual(terms["communicationSeconds"], 0, delta=1e-6)
         text = "\n".join(replay.replay(self.lambdadnn, self.folder))
-        self.assertIn(f"{record.name_of(PLAN)}   1/1    0.0%   -50.0%", text)
+        self.assertIn(f"{NAME}   1/1    0.0%   -50.0%", text)
         self.assertIn("all: median 50.0%, worst -50.0% of 1 plans", text)
 
     def test_disturbed_runs_count_only_where_there_are_no_others(self):
@@ -106,9 +108,28 @@ class Replay(unittest.TestCase):
         self.assertTrue(prediction_records.is_disturbed([1.2, 1.2], 1.0))
 
     def test_a_third_of_the_plans_is_held_out(self):
-        held_out = sum(prediction_records.is_held_out(record.name_of(plan)) for plan in record.PLANS)
-        self.assertIn(held_out, range(len(record.PLANS) // 5, len(record.PLANS) // 2 + 1))
-        self.assertEqual(len({record.name_of(plan) for plan in record.PLANS}), len(record.PLANS))
+        names = [name for name, _, _ in record.named_plans()]
+        held_out = sum(map(prediction_records.is_held_out, names))
+        self.assertIn(held_out, range(len(names) // 5, len(names) // 2 + 1))
+        self.assertEqual(len(set(names)), len(names))
+        self.assertEqual(len(names), len(record.PLANS) + 4 * len(record.CONFIGURATIONS))
+
+    def test_the_way_of_exchange_that_was_fastest_is_compared_with_the_one_predicted(self):
+        configuration = prediction_records.configuration_name(*CONFIGURATION)
+        for way in prediction_records.WAYS:
+            self.assertEqual(replay.ways_of(self.lambdadnn, prediction_records.load(self.folder)), [])
+            name = prediction_records.name_of_way(configuration, *way)
+            aggregation = dict(zip(("transport", "placement"), way, strict=True))
+            self.record |= {"name": name, "heldOut": prediction_records.is_held_out(name),
+                            "job": record.job_of(CONFIGURATION, aggregation)}
+            # Dedicated servers are never predicted fastest: what a worker has for itself takes it nothing.
+            self.write(self.exact(seconds=10.0 if way == ("ObjectStore", "Dedicated") else 20.0))
+        ((named, chosen, fastest, slower),) = replay.ways_of(self.lambdadnn, prediction_records.load(self.folder))
+        self.assertEqual((named, fastest), (configuration, ("ObjectStore", "Dedicated")))
+        self.assertNotEqual(chosen, fastest)
+        self.assertAlmostEqual(slower, 1)
+        self.assertIn("the fastest of four ways is the one predicted in 0 of 1, "
+                      "the one predicted at most 100.0% slower", replay.replay(self.lambdadnn, self.folder))
 
     def test_the_records_of_the_repository_can_be_replayed(self):
         lines = replay.replay(self.lambdadnn, prediction_records.RECORDS)

@@ -21,9 +21,9 @@ constexpr TransferCpu kCpu = {.push_seconds = 1,
                               .pull_seconds_per_byte = 0.001};
 
 TEST(ExchangeCpu, AWorkerPushesAndPullsEachShardAndTheWholeVectorOnce) {
-  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 1, 1), {.transfer = kCpu}).WorkerSeconds(),
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 1, 1), {.transfer = kCpu}).worker_seconds,
                    1.1 + 4000 * 0.011);
-  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 8, 2), {.transfer = kCpu}).WorkerSeconds(),
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 8, 2), {.transfer = kCpu}).worker_seconds,
                    8 * 1.1 + 4000 * 0.011);
 }
 
@@ -79,18 +79,22 @@ TEST(ExchangeCpu, AWorkerThatServesSendsItsShardToTheOthers) {
   ExchangeShape shape = Shape({1, 4}, 4, 4);
   shape.aggregation.placement = Placement::kWorkers;
   // Three shards of its gradient, and its own shard of the weights to three.
-  EXPECT_DOUBLE_EQ(ExchangeCpuOf(shape, rates).WorkerSeconds(), 3 + 3);
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(shape, rates).worker_seconds, 3 + 3);
+}
+
+ExchangeRates MeasuredRates() {
+  return {.transfer = kCpu,
+          .server = {.iteration_seconds = 10,
+                     .shard_seconds = 2,
+                     .child_seconds = 0.5,
+                     .seconds_per_byte = 0.02,
+                     .child_seconds_per_byte = 0.003},
+          .merge_bytes_per_second = 1e3,
+          .update_seconds_per_byte = 0.01};
 }
 
 TEST(ExchangeCpu, WhatWasMeasuredOfAServerCounts) {
-  const ExchangeRates rates = {.transfer = kCpu,
-                               .server = {.iteration_seconds = 10,
-                                          .shard_seconds = 2,
-                                          .child_seconds = 0.5,
-                                          .seconds_per_byte = 0.02,
-                                          .child_seconds_per_byte = 0.003},
-                               .merge_bytes_per_second = 1e3,
-                               .update_seconds_per_byte = 0.01};
+  const ExchangeRates rates = MeasuredRates();
   // A root's update is in it.
   EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 2, 1), rates).server_seconds,
                    10 + 2 * (2 + 4 * 0.5) + 4000 * (0.02 + 4 * 0.003));
@@ -100,6 +104,22 @@ TEST(ExchangeCpu, WhatWasMeasuredOfAServerCounts) {
   // The busiest is a leaf: three children and no update, the root has two and one.
   EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 2, 5}, 1, 1), rates).server_seconds,
                    10 + 2 + 2 * 0.5 + 4000 * (0.02 + 2 * 0.003));
+}
+
+// As of a worker and of a dedicated server together, but that a gradient and the weights stay in
+// the function: two copies of each in place of a push and two pulls.
+TEST(ExchangeCpu, WhatWasMeasuredOfAServerCountsWhereWorkersServe) {
+  const ExchangeRates rates = MeasuredRates();
+  ExchangeShape shape = Shape({1, 4}, 4, 4);
+  const ExchangeCpu apart = ExchangeCpuOf(shape, rates);
+  shape.aggregation.placement = Placement::kWorkers;
+  const ExchangeCpu together = ExchangeCpuOf(shape, rates);
+  EXPECT_EQ(together.server_seconds, 0);
+  EXPECT_DOUBLE_EQ(together.kept, 1);  // 1,000 bytes
+  const double push = 1 + 1000 * 0.01;
+  const double pull = 0.1 + 1000 * 0.001;
+  EXPECT_DOUBLE_EQ(together.worker_seconds,
+                   apart.worker_seconds + apart.server_seconds - push - 2 * pull + 4 * 1.0);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@
 namespace lambdadnn {
 namespace {
 
-constexpr int kExtendedInstances = 200;
+constexpr int kExtendedInstances = 120;
 
 struct Evaluated {
   Prediction predicted;

@@ -139,10 +139,59 @@ TEST(IterationSimulation, TheMachineIsSharedByAllOfThem) {
   EXPECT_NEAR(SimulateIteration(PlanOf({1, 64}), {.step_cpu = 0.1}, limits).seconds, 1.6, 1e-6);
 }
 
+AggregationPlan OnWorkers(int workers) {
+  AggregationPlan plan = PlanOf({1, workers});
+  plan.placement = Placement::kWorkers;
+  plan.shards = plan.spread = workers;
+  return plan;
+}
+
+// Half of the gradient is pushed and half of the weights pulled, and the rest copied; each root
+// merges a child that it pulls and one that it has.
+TEST(IterationSimulation, WhereWorkersServeWhatStaysInAFunctionIsCopied) {
+  const IterationWork work{.step_cpu = 0.1,
+                           .exchange = {.worker_push = 0.02,
+                                        .worker_pull = 0.04,
+                                        .server_child = 0.03,
+                                        .server_push = 0.004,
+                                        .server_update = 0.005,
+                                        .kept = 0.001},
+                           .hop = 0.05,
+                           .straggler = 0.006};
+  const double pushed = 0.01 + 0.001;
+  // The own gradient comes first, while the other one is under way.
+  const double merged = 0.03;
+  const double weights = 0.004 + 0.005 + 0.001;
+  EXPECT_NEAR(SimulateIteration(OnWorkers(2), work, {}).seconds,
+              0.1 + pushed + 0.05 + merged + weights + 0.05 + 0.006 + 0.02 + 0.001, 1e-9);
+}
+
+// 20 ms of steps and 15 ms of servers' work are more than the 25 ms that a period has: all wait for
+// the next one. Dedicated servers would have 25 ms of their own.
+TEST(IterationSimulation, AServerStallsWithTheWorkerInItsFunction) {
+  const IterationWork work{
+      .step_cpu = 0.02, .exchange = {.server_child = 0.005, .worker_seconds = 0.015}, .hop = 0.001};
+  AggregationPlan plan = OnWorkers(3);
+  const double together = SimulateIteration(plan, work, Quarter()).seconds;
+  EXPECT_NEAR(together, 0.035 * 4, 0.01);
+  plan.placement = Placement::kDedicated;
+  EXPECT_LT(SimulateIteration(plan, work, Quarter()).seconds, together * 0.8);
+}
+
+// Each of 8 simulated hosts serves one of 64 groups, whose server has 64 children.
+TEST(IterationSimulation, ManyWorkersThatServeAreAsFewOfThem) {
+  const IterationWork work{.step_cpu = 0.1, .exchange = {.server_child = 0.001}};
+  EXPECT_NEAR(SimulateIteration(OnWorkers(64), work, {}).seconds, 0.1 + 0.064, 1e-9);
+}
+
 TEST(IterationSimulation, NothingGetsMoreThanItsQuota) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     Chooser choose(seed);
     AggregationPlan plan = PlanOf({1, choose.Whole(1, 3), choose.Whole(4, 30)});
+    if (choose.Chance(0.3)) {
+      plan.placement = Placement::kWorkers;
+      plan.shards = plan.spread = choose.Whole(1, plan.workers());
+    }
     const CpuLimits limits{.worker_share = choose.Real(0.02, 1.2),
                            .server_share = choose.Real(0.02, 1.2),
                            .period_seconds = choose.Chance(0.5) ? 0.1 : 0.02,
@@ -155,17 +204,22 @@ TEST(IterationSimulation, NothingGetsMoreThanItsQuota) {
                                     .server_push = choose.Scale(1e-5, 0.01),
                                     .server_update = choose.Scale(1e-5, 0.01)},
                        .hop = choose.Scale(1e-4, 1)};
-    work.exchange.server_seconds =
-        plan.FanIn(1) * work.exchange.server_child + work.exchange.server_push;
+    if (plan.placement == Placement::kDedicated) {
+      work.exchange.server_seconds =
+          plan.FanIn(1) * work.exchange.server_child + work.exchange.server_push;
+    }
     const SimulatedIteration simulated = SimulateIteration(plan, work, limits);
-    const double worker = work.step_cpu + work.exchange.WorkerSeconds();
+    // Of what workers serve half may stay in a function.
+    const bool hosted = plan.placement == Placement::kWorkers;
+    const double worker =
+        work.step_cpu + (work.exchange.worker_push + work.exchange.worker_pull) * (hosted ? 0 : 1);
     const double bound =
         std::max(worker / std::min(1.0, limits.worker_share),
                  work.exchange.server_seconds / std::min(1.0, limits.server_share));
     // What was there at the beginning, over the fewest iterations that are counted.
     const double kept = (2 * limits.period_seconds + limits.burst_seconds) / 6;
     EXPECT_GE(simulated.seconds, bound * 0.98 - kept) << "seed " << seed;
-    EXPECT_GE(simulated.seconds, worker + 3 * work.hop - 1e-9) << "seed " << seed;
+    EXPECT_GE(simulated.seconds, worker + (hosted ? 1 : 3) * work.hop - 1e-9) << "seed " << seed;
     EXPECT_GE(simulated.compute_seconds, work.step_cpu * 0.98) << "seed " << seed;
     EXPECT_LE(simulated.compute_seconds, simulated.seconds) << "seed " << seed;
     EXPECT_EQ(SimulateIteration(plan, work, limits).seconds, simulated.seconds);
