@@ -149,7 +149,8 @@ class CommunityEdition(unittest.TestCase):
     def job(self, name, workers):
         """A file; a server comes with its workers. Its store is the operator's own."""
         path = self.cluster.manifest(name, backend="OpenFaaS", objective={
-            "fixed": {"functions": workers, "memory": "256Mi"}}, aggregation={"shards": 1, "layers": [1, workers]})
+            "fixed": {"functions": workers, "memory": "256Mi"}}, aggregation={
+                "placement": "Dedicated", "shards": 1, "layers": [1, workers]})
         job = json.loads(path.read_text())
         del job["spec"]["objectStore"]
         path.write_text(json.dumps(job))

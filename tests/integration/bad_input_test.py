@@ -29,7 +29,7 @@ def job(**changes):
             "training": {"epochs": 2, "globalBatchSize": 30, "seed": 1,
                          "optimizer": {"name": "SGD", "learningRate": "0.05"}},
             "objective": {"fixed": {"functions": 1, "memory": "512Mi"}},
-            "aggregation": {"shards": 1, "layers": [1, 1]},
+            "aggregation": {"placement": "Dedicated", "shards": 1, "layers": [1, 1]},
             "profile": {"trainingSamples": SAMPLES, "trainingBytes": 235200, "modelBytes": 31400,
                         "trainingRate": {"slope": "2", "intercept": "0"}},
             "checkpoint": {"intervalSeconds": 1, "keep": 2}, "backend": "Local"}

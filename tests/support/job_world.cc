@@ -81,7 +81,7 @@ Json JobWorld::MinimalJob() {
       "objective": {"fixed": {"functions": 2, "memory": "512Mi"}},
       "profile": {"trainingSamples": 3200, "trainingBytes": 100000, "modelBytes": 4000,
                   "trainingRate": {"slope": "1", "intercept": "0"}},
-      "aggregation": {"shards": 1, "layers": [1, 2]},
+      "aggregation": {"transport": "ObjectStore", "placement": "Dedicated", "shards": 1, "layers": [1, 2]},
       "objectStore": {"uri": "file:///store"},
       "backend": "Local"
     }})");

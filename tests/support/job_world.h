@@ -30,6 +30,10 @@ class JobWorld {
 
   // A small valid job; change it before Create.
   static Json MinimalJob();
+  // What spec.aggregation is where servers are dedicated and all else is the planner's.
+  static Json DedicatedServers() {
+    return {{"transport", "ObjectStore"}, {"placement", "Dedicated"}};
+  }
   void Create(const Json& job);
   // Passes and time go on until `done` or `seconds` of virtual time have passed; returns done().
   bool RunUntil(const std::function<bool()>& done, double seconds);

@@ -179,9 +179,9 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, const JobS
   // Readers are told.
   if (ConnectsFunctions(job.spec)) input.profile.miss = {};
   const AggregationSpec& spec = job.spec.aggregation;
-  // Workers serve, and functions exchange directly, where the job says so.
-  input.aggregation.transport = spec.transport.value_or(TransportKind::kObjectStore);
-  input.aggregation.placement = spec.placement.value_or(Placement::kDedicated);
+  input.aggregation.transport = spec.transport;
+  if (!ConnectsFunctions(job.spec)) input.aggregation.transport = TransportKind::kObjectStore;
+  input.aggregation.placement = spec.placement;
   input.aggregation.shards = spec.shards;
   input.aggregation.layers = spec.layers;
   input.aggregation.spread = spec.spread;
@@ -301,6 +301,10 @@ PlannerInput ReplannerInputOf(const Job& job, const Platform& platform, const Jo
   plan.iterations = IterationsWanted(job.spec, plan, first_iteration);
   PlannerInput input = PlannerInputOf(job, platform, spent, false);
   LimitToRemaining(plan, first_iteration, &input.limits);
+  // What is not asked for stays: the servers are there, or functions are large enough to serve.
+  AggregationConstraints& aggregation = input.aggregation;
+  if (!aggregation.transport) aggregation.transport = plan.aggregation.transport;
+  if (!aggregation.placement) aggregation.placement = plan.aggregation.placement;
   TrainingLimits& limits = input.limits;
   if (!AtEpochBegin(plan, first_iteration)) {
     limits.max_functions =

@@ -44,12 +44,13 @@ TEST(PlanCommand, SaysWhereFunctionsDoNotConnectToEachOther) {
   EXPECT_EQ(Parsed(Lambdadnn(none + " -o json"))["unconnected"], "spec.peerChannel is None");
 }
 
-TEST(PlanCommand, ThePlacementIsTheOneThatTheOperatorTakes) {
+TEST(PlanCommand, WhoServesIsThePlannersChoiceUnlessTheJobSays) {
   const auto placement = [](const std::string& flags) {
     const std::string plan = "plan -o json --set spec.objective.deadlineSeconds=100000";
     return Parsed(Lambdadnn(plan + flags + kOneDCnn))["aggregation"]["placement"];
   };
-  EXPECT_EQ(placement(""), "Dedicated");
+  EXPECT_EQ(placement(""), "Workers");
+  EXPECT_EQ(placement(" --set spec.aggregation.placement=Dedicated"), "Dedicated");
   EXPECT_EQ(placement(" --set spec.aggregation.placement=Workers"), "Workers");
 }
 

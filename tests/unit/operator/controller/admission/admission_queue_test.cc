@@ -33,7 +33,7 @@ class AdmissionQueueTest : public ::testing::Test {
     job["metadata"]["name"] = name;
     if (small) {
       job["spec"]["objective"]["fixed"] = {{"functions", 1}, {"memory", "256Mi"}};
-      job["spec"]["aggregation"] = {{"shards", 1}, {"layers", {1, 1}}};
+      job["spec"]["aggregation"] = {{"placement", "Dedicated"}, {"shards", 1}, {"layers", {1, 1}}};
     }
     return job;
   }
@@ -41,7 +41,7 @@ class AdmissionQueueTest : public ::testing::Test {
   static Json Large(const std::string& name) {
     Json job = Named(name);
     job["spec"]["objective"]["fixed"]["functions"] = 4;
-    job["spec"]["aggregation"] = {{"shards", 1}, {"layers", {1, 4}}};
+    job["spec"]["aggregation"] = {{"placement", "Dedicated"}, {"shards", 1}, {"layers", {1, 4}}};
     return job;
   }
   // One second after the one before.
@@ -187,7 +187,7 @@ TEST_F(AdmissionQueueTest, ProfilingNeedsNoMoreThanThereIs) {
   Json measured = Named("a");
   measured["spec"].erase("profile");
   measured["spec"]["objective"] = {{"deadlineSeconds", 100000}};
-  measured["spec"].erase("aggregation");
+  measured["spec"]["aggregation"] = JobWorld::DedicatedServers();
   const Job job = *DecodeJob(measured);
   const Reservation whole = ReservationOf(job, world_.options.platform, {});
   world_.functions.capacity_milli_cpu = static_cast<int64_t>(whole.milli_cpu / 2);
@@ -403,7 +403,7 @@ TEST_F(AdmissionQueueTest, AGrownPlanWaitsForItsCapacity) {
   LimitTo(1.5);
   Json growing = Named("a", true);
   growing["spec"]["training"]["epochs"] = 40;
-  growing["spec"]["aggregation"] = {{"shards", 1}};
+  growing["spec"]["aggregation"] = {{"placement", "Dedicated"}, {"shards", 1}};
   Create(growing);
   Create(Named("b"));
   ASSERT_TRUE(world_.RunUntil([&] { return Started("b"); }, 20));

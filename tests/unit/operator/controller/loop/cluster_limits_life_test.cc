@@ -19,7 +19,7 @@ class ClusterLimitsTest : public JobLifeTest {
   static Json PlannedJob() {
     Json job = JobWorld::MinimalJob();
     job["spec"]["objective"] = {{"deadlineSeconds", 600}};
-    job["spec"].erase("aggregation");
+    job["spec"]["aggregation"] = JobWorld::DedicatedServers();
     return job;
   }
 };

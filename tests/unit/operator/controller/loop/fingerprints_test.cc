@@ -149,7 +149,7 @@ TEST_F(FingerprintsTest, ASuspendedJobDoesNotGoOnWithAnotherLibTorch) {
 
 TEST_F(FingerprintsTest, AnotherPlanIsPinnedAnew) {
   Json job = JobWorld::MinimalJob();
-  job["spec"].erase("aggregation");
+  job["spec"]["aggregation"] = JobWorld::DedicatedServers();
   world_.Create(job);
   ASSERT_TRUE(RunUntilIteration(30));
   world_.functions.fingerprint = avx512_;

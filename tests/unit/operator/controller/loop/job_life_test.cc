@@ -321,7 +321,7 @@ TEST_F(JobLifeTest, ActiveDeadlineFailsTheJob) {
 TEST_F(JobLifeTest, AnInfeasibleObjectiveFailsWithTheCertificate) {
   Json job = JobWorld::MinimalJob();
   job["spec"]["objective"] = {{"deadlineSeconds", 1}};
-  job["spec"].erase("aggregation");
+  job["spec"]["aggregation"] = JobWorld::DedicatedServers();
   world_.Create(job);
   ASSERT_TRUE(world_.RunUntilFinished(30));
   EXPECT_EQ(world_.Reason("Failed"), "True/Infeasible");
@@ -332,7 +332,7 @@ TEST_F(JobLifeTest, AnInfeasibleObjectiveFailsWithTheCertificate) {
 TEST_F(JobLifeTest, BestEffortTrainsWhereTheDeadlineCannotBeMet) {
   Json job = JobWorld::MinimalJob();
   job["spec"]["objective"] = {{"deadlineSeconds", 1}, {"bestEffort", true}};
-  job["spec"].erase("aggregation");
+  job["spec"]["aggregation"] = JobWorld::DedicatedServers();
   world_.Create(job);
   ASSERT_TRUE(world_.RunUntilFinished(300));
   EXPECT_TRUE(HasCondition(world_.Read(), "Complete"));

@@ -200,7 +200,7 @@ TEST_F(JobTraceTest, WhileAJobIsSuspendedItIsQueued) {
 
 TEST_F(JobTraceTest, AnotherPlanIsASpan) {
   Json job = JobWorld::MinimalJob();
-  job["spec"].erase("aggregation");
+  job["spec"]["aggregation"] = JobWorld::DedicatedServers();
   world_.Create(job);
   ASSERT_TRUE(RunUntilIteration(30));
   world_.Patch({{"spec", {{"objective", {{"fixed", {{"functions", 4}, {"memory", "512Mi"}}}}}}}});

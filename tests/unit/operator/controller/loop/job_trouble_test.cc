@@ -41,7 +41,7 @@ TEST_F(JobTroubleTest, AUsersSecretOfTheKeysNameIsKept) {
 // As of a gateway that never deletes a secret.
 TEST_F(JobTroubleTest, WhatCannotBeReleasedKeepsNeitherTheReportNorTheOtherFunctions) {
   Json job = JobWorld::MinimalJob();
-  job["spec"]["aggregation"] = {{"placement", "Dedicated"}};
+  job["spec"]["aggregation"] = JobWorld::DedicatedServers();
   world_.functions.refuse_release[WorkersGroupName(1)] = UnavailableError("secret key-1: no");
   world_.functions.refuse_release[""] = UnavailableError("secret key-1: no");
   world_.Create(job);

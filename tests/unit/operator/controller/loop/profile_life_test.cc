@@ -21,7 +21,7 @@ Json JobToProfile() {
   Json job = JobWorld::MinimalJob();
   job["spec"].erase("profile");
   job["spec"]["objective"] = {{"deadlineSeconds", 60}};
-  job["spec"].erase("aggregation");
+  job["spec"]["aggregation"] = JobWorld::DedicatedServers();
   return job;
 }
 

@@ -32,7 +32,7 @@ class ReplanTest : public testing::Test {
   // Without a fixed number of layers, so that any number of functions may follow.
   static Json FreeJob() {
     Json job = JobWorld::MinimalJob();
-    job["spec"].erase("aggregation");
+    job["spec"]["aggregation"] = JobWorld::DedicatedServers();
     return job;
   }
   Json Report() {
@@ -431,12 +431,33 @@ TEST(PlannerInput, SaysWhatTheUserAskedOfAggregation) {
   Job job = PlannedJob();
   job.status.profile.emplace();
   const auto asked = [&] { return PlannerInputOf(job, Platform{}, {}, false).aggregation; };
-  EXPECT_EQ(asked().transport, TransportKind::kObjectStore);
-  EXPECT_EQ(asked().placement, Placement::kDedicated);
+  EXPECT_EQ(asked().transport, std::nullopt);
+  EXPECT_EQ(asked().placement, std::nullopt);
   job.spec.aggregation.transport = TransportKind::kDirect;
   job.spec.aggregation.placement = Placement::kWorkers;
   EXPECT_EQ(asked().transport, TransportKind::kDirect);
   EXPECT_EQ(asked().placement, Placement::kWorkers);
+}
+
+TEST(PlannerInput, FunctionsThatDoNotConnectExchangeThroughTheStore) {
+  Job job = PlannedJob();
+  job.status.profile.emplace();
+  job.spec.peer_channel = PeerChannelMode::kNone;
+  const AggregationConstraints asked = PlannerInputOf(job, Platform{}, {}, false).aggregation;
+  EXPECT_EQ(asked.transport, TransportKind::kObjectStore);
+  EXPECT_EQ(asked.placement, std::nullopt);
+}
+
+TEST(PlannerInput, AnotherPlanKeepsTheWayOfExchangeThatNobodyAskedFor) {
+  Job job = PlannedJob();
+  job.status.profile.emplace();
+  job.status.plan->aggregation.transport = TransportKind::kDirect;
+  job.status.plan->aggregation.placement = Placement::kWorkers;
+  const auto asked = [&] { return ReplannerInputOf(job, Platform{}, {}, 0).aggregation; };
+  EXPECT_EQ(asked().transport, TransportKind::kDirect);
+  EXPECT_EQ(asked().placement, Placement::kWorkers);
+  job.spec.aggregation.placement = Placement::kDedicated;
+  EXPECT_EQ(asked().placement, Placement::kDedicated);
 }
 
 TEST(PlannedInputs, OfWhatWasTooSmallAsWell) {

@@ -269,7 +269,7 @@ TEST_F(StoreSecretsTest, ProfilingFunctionsThatAreRefusedGetTheNewOne) {
     Json job = JobWorld::MinimalJob();
     job["metadata"]["name"] = restarted ? "second" : "first";
     job["spec"].erase("profile");
-    job["spec"].erase("aggregation");
+    job["spec"]["aggregation"] = JobWorld::DedicatedServers();
     job["spec"]["objective"] = {{"deadlineSeconds", 600}};
     job["spec"]["objectStore"]["credentialsSecretRef"]["name"] = "s3";
     const std::string& name = job["metadata"]["name"].get_ref<const std::string&>();
