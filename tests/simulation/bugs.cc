@@ -55,6 +55,8 @@ const std::vector<BugInfo>& Bugs() {
       {PlantedBug::kDirectAnswerMistaken,
        "direct-answer-mistaken",
        {Invariant::kWeights, Invariant::kModelDigest}},
+      {PlantedBug::kEvaluationForgotten, "evaluation-forgotten", {Invariant::kModelDigest}},
+      {PlantedBug::kDirectStoredAsWell, "direct-stored-as-well", {Invariant::kStoreCost}},
   };
   return bugs;
 }

@@ -33,6 +33,8 @@ enum class PlantedBug {
   kLeadKeptUnrenewed,
   kLoopbackStale,
   kDirectAnswerMistaken,
+  kEvaluationForgotten,
+  kDirectStoredAsWell,
 };
 
 inline PlantedBug planted_bug = PlantedBug::kNone;
