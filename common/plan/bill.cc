@@ -22,6 +22,7 @@ double DominantShare(const Platform::Prices::NodeHour& node, double milli_cpu, d
 Bill& Bill::operator+=(const Bill& other) {
   gib_seconds += other.gib_seconds;
   vcpu_seconds += other.vcpu_seconds;
+  gpu_seconds += other.gpu_seconds;
   put_requests += other.put_requests;
   get_requests += other.get_requests;
   invocations += other.invocations;
@@ -31,13 +32,15 @@ Bill& Bill::operator+=(const Bill& other) {
 
 double PriceOf(const Platform::Prices& prices, const Bill& bill) {
   return bill.gib_seconds * prices.gib_second + bill.vcpu_seconds * prices.vcpu_second +
-         bill.put_requests * prices.put_request + bill.get_requests * prices.get_request +
-         bill.invocations * prices.invocation + bill.node_hours * prices.node_hour.price;
+         bill.gpu_seconds * prices.gpu_second + bill.put_requests * prices.put_request +
+         bill.get_requests * prices.get_request + bill.invocations * prices.invocation +
+         bill.node_hours * prices.node_hour.price;
 }
 
 bool AllZero(const Platform::Prices& prices) {
   return PriceOf(prices, {.gib_seconds = 1,
                           .vcpu_seconds = 1,
+                          .gpu_seconds = 1,
                           .put_requests = 1,
                           .get_requests = 1,
                           .invocations = 1,
@@ -55,12 +58,13 @@ double MibSecondPrice(const Platform& platform) {
   return price;
 }
 
-Bill FunctionBill(const Platform& platform, int memory_mib, double count, double seconds) {
+Bill FunctionBill(const Platform& platform, int memory_mib, int gpu, double count, double seconds) {
   const double with_sidecar_mib = memory_mib + platform.sidecar_memory_mib;
   const double milli_cpu = MilliCpuOf(platform, memory_mib);
   Bill bill;
   bill.gib_seconds = count * (with_sidecar_mib / kMibPerGib) * seconds;
   bill.vcpu_seconds = count * milli_cpu / kMilliPerCore * seconds;
+  bill.gpu_seconds = count * gpu * seconds;
   const Platform::Prices::NodeHour& node = platform.prices.node_hour;
   if (node.price > 0) {
     bill.node_hours =

@@ -13,6 +13,7 @@ namespace lambdadnn {
 struct Bill {
   double gib_seconds = 0;  // memory of functions x their time, sidecars included
   double vcpu_seconds = 0;
+  double gpu_seconds = 0;
   double put_requests = 0;  // PUT and LIST
   double get_requests = 0;  // GET and HEAD, also of what is not there
   double invocations = 0;   // slices that were begun
@@ -30,8 +31,8 @@ bool AllZero(const Platform::Prices& prices);
 // models have no sidecars, and CPU in proportion to memory, so that it is the same for all sizes.
 double MibSecondPrice(const Platform& platform);
 
-// Of `count` functions of this size, for so long.
-Bill FunctionBill(const Platform& platform, int memory_mib, double count, double seconds);
+// Of `count` functions of this size and with so many GPUs each, for so long.
+Bill FunctionBill(const Platform& platform, int memory_mib, int gpu, double count, double seconds);
 Bill RequestBill(const StoreCounters& requests);
 
 }  // namespace lambdadnn

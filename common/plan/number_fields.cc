@@ -135,6 +135,7 @@ constexpr PlatformNumber kPlatformNumbers[] = {
     OfPlatform<&Platform::cpu_burst_seconds>("cpuBurstSeconds", Unit::kSeconds),
     OfPlatform<&Platform::total_milli_cpu>("totalMilliCpu", Unit::kMilliCpu, Zero::kNotStated),
     OfPlatform<&Platform::total_memory_mib>("totalMemory", Unit::kMib, Zero::kNotStated),
+    OfPlatform<&Platform::total_gpus>("gpus", Unit::kCount),
     OfPlatform<&Platform::sidecar_memory_mib>("sidecarMemory", Unit::kMib),
     OfPlatform<&Platform::function_timeout_seconds>("functionTimeoutSeconds", Unit::kSeconds),
     OfPlatform<&Platform::function_network_bytes_per_second>(
@@ -149,6 +150,7 @@ constexpr PlatformNumber kPlatformNumbers[] = {
                                                  Zero::kNotStated),
     OfPlatform<&Platform::prices, &Prices::gib_second>("prices.gibSecond", Unit::kMoney),
     OfPlatform<&Platform::prices, &Prices::vcpu_second>("prices.vcpuSecond", Unit::kMoney),
+    OfPlatform<&Platform::prices, &Prices::gpu_second>("prices.gpuSecond", Unit::kMoney),
     OfPlatform<&Platform::prices, &Prices::put_request>("prices.putRequest", Unit::kMoney),
     OfPlatform<&Platform::prices, &Prices::get_request>("prices.getRequest", Unit::kMoney),
     OfPlatform<&Platform::prices, &Prices::invocation>("prices.invocation", Unit::kMoney),

@@ -84,6 +84,9 @@ Status ExecutionPlan::Validate() const {
   if (global_batch_size < 1 || local_batch_size < 1) {
     return InvalidArgumentError("plan batch sizes must be at least 1");
   }
+  if (!Within(gpu, 0, kMostGpus)) {
+    return InvalidArgumentError("plan.gpu must be between 0 and " + std::to_string(kMostGpus));
+  }
   if (virtual_partitions < functions) {
     return InvalidArgumentError("plan.virtualPartitions must not be below plan.functions");
   }

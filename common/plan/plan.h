@@ -25,6 +25,9 @@ struct ParameterBlocks {
   friend bool operator==(const ParameterBlocks&, const ParameterBlocks&) = default;
 };
 
+// Of one worker: models compute on one device.
+inline constexpr int kMostGpus = 1;
+
 enum class TransportKind { kObjectStore, kDirect };
 template <>
 inline constexpr auto kEnumNames<TransportKind> = EnumNameTable("ObjectStore", "Direct");
@@ -74,6 +77,7 @@ struct ExecutionPlan {
   int functions = 1;   // n, the workers
   int memory_mib = 0;  // of one worker
   int server_memory_mib = 0;
+  int gpu = 0;                // GPUs of one worker; servers have none
   int local_batch_size = 0;   // ceil(global_batch_size / n): what memory must hold
   int global_batch_size = 0;  // samples of a full iteration
   int64_t iterations = 0;     // of the whole job

@@ -107,12 +107,14 @@ struct Platform {
   // Of all functions at once; not known = no limit.
   OptionalQuantity total_milli_cpu;
   OptionalQuantity total_memory_mib;
+  OptionalQuantity total_gpus;
   double sidecar_memory_mib = 0;  // counted in the cost of every function
   // Free capacity of one cluster node for functions and their sidecars.
   struct Node {
     double memory_mib = 0;
     double milli_cpu = 0;
     double pods = 0;
+    double gpus = 0;
     friend bool operator==(const Node&, const Node&) = default;
   };
   // Each function fits on one of them; empty = unknown: only the totals count.
@@ -139,6 +141,7 @@ struct Platform {
   struct Prices {
     double gib_second = 0;
     double vcpu_second = 0;
+    double gpu_second = 0;  // of one GPU, in use or not
     double put_request = 0;
     double get_request = 0;
     double invocation = 0;
@@ -214,6 +217,7 @@ struct TrainingLimits {
   std::optional<int> min_memory_mib;
   std::optional<int> max_memory_mib;
   std::optional<int> memory_step_mib;
+  int gpu = 0;                       // of each worker
   int micro_batch_size = 0;          // samples that are in memory at once; 0 = the local batch
   bool clip_by_global_norm = false;  // one more exchange an iteration
   int optimizer_state_vectors = 0;   // of the size of the model, held by the roots

@@ -53,6 +53,7 @@ void ReadExecutionPlan(JsonReader& reader, Unknown unknown, std::vector<FieldErr
   reader.Required("functions", &plan->functions);
   ReadMemoryMib(reader, "memory", &plan->memory_mib);
   ReadMemoryMib(reader, "serverMemory", &plan->server_memory_mib);
+  reader.Optional("gpu", &plan->gpu);
   reader.Optional("localBatchSize", &plan->local_batch_size);
   reader.Optional("globalBatchSize", &plan->global_batch_size);
   reader.Optional("iterations", &plan->iterations);
@@ -126,6 +127,7 @@ Json ExecutionPlanToJson(const ExecutionPlan& plan) {
                {"parameters", plan.parameters},
                {"blockElements", plan.block_elements}};
   if (plan.buffers > 0) json["buffers"] = plan.buffers;
+  if (plan.gpu > 0) json["gpu"] = plan.gpu;
   PutMemoryMib(&json, "memory", plan.memory_mib);
   PutMemoryMib(&json, "serverMemory", plan.server_memory_mib);
   return json;

@@ -16,10 +16,15 @@ struct Backend {
 // In the order of BackendKind.
 const std::array<Backend, 3>& Backends() {
   static const std::array<Backend, 3> backends = {{
-      {BackendKind::kLocal, "Local", {.changes_cpu = true}},
+      {BackendKind::kLocal, "Local", {.changes_cpu = true, .gives_gpus = true}},
       {BackendKind::kKnative,
        "Knative",
-       {.pods = true, .isolates_jobs = true, .quotas = true, .tls = true, .cluster_limits = true}},
+       {.pods = true,
+        .isolates_jobs = true,
+        .quotas = true,
+        .tls = true,
+        .gives_gpus = true,
+        .cluster_limits = true}},
       {BackendKind::kOpenFaas,
        "OpenFaaS",
        {.pods = true, .buffers_answers = true, .keeps_orphans = true, .cluster_limits = true}},

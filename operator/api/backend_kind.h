@@ -32,6 +32,8 @@ struct BackendCapabilities {
   bool buffers_answers = false;
   // Nobody deletes functions whose job's object is gone: a deleted job stays until they are.
   bool keeps_orphans = false;
+  // Functions can have GPUs.
+  bool gives_gpus = false;
   // The cluster has a say in what functions may take (ClusterBound).
   bool cluster_limits = false;
 };

@@ -179,6 +179,7 @@ struct JobSpec {
     std::optional<int> memory_min_mib;
     std::optional<int> memory_max_mib;
     std::optional<int> memory_step_mib;
+    int gpu = 0;  // of each worker
     friend bool operator==(const Functions&, const Functions&) = default;
   } functions;
   AggregationSpec aggregation;

@@ -75,6 +75,7 @@ JobSpec::Functions DecodeFunctions(const Json& json, const std::string& path, Er
   JsonReader reader(json, path, errors);
   reader.Optional("min", &functions.min);
   reader.Optional("max", &functions.max);
+  reader.Optional("gpu", &functions.gpu);
   if (const Json* memory = reader.Child("memory")) {
     JsonReader nested(*memory, reader.PathOf("memory"), errors);
     Memory(nested, "min", &functions.memory_min_mib);

@@ -171,6 +171,7 @@ Json EncodeObjective(const Objective& objective) {
 Json EncodeFunctions(const JobSpec::Functions& functions) {
   Json json = {{"min", functions.min}};
   PutOptional(&json, "max", functions.max);
+  if (functions.gpu > 0) json["gpu"] = functions.gpu;
   Json memory = Json::object();
   PutMemory(&memory, "min", functions.memory_min_mib);
   PutMemory(&memory, "max", functions.memory_max_mib);

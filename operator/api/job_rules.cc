@@ -179,6 +179,7 @@ constexpr const char* kObjective = "objective";
 constexpr const char* kFunctions = "functions";
 constexpr const char* kAggregation = "aggregation";
 constexpr const char* kProfile = "profile";
+constexpr const char* kGpu = "gpu";
 constexpr const char* kGlobalBatchSize = "globalBatchSize";
 constexpr const char* kMaxGlobalBatchSize = "maxGlobalBatchSize";
 constexpr const char* kLocalBatchSize = "localBatchSize";
@@ -335,6 +336,7 @@ constexpr JobRule kRules[] = {
     {"spec", kModel, kImmutable, Unchanged<kModel>},
     {"spec", kDataset, kImmutable, Unchanged<kDataset>},
     {"spec", kFunctions, kWhileRunning, UnchangedOrSuspended<kFunctions>},
+    {"spec.functions", kGpu, kImmutable, Unchanged<kGpu>},
     {"spec", kAggregation, kWhileRunning, UnchangedOrSuspended<kAggregation>},
     {"spec", kProfile, kImmutable, Unchanged<kProfile>},
     {"spec", kBackend, kImmutable, Unchanged<kBackend>},

@@ -37,7 +37,8 @@ std::string TellingReason(const std::vector<Condition>& conditions) {
 
 std::string DescribePlan(const Plan& plan) {
   std::string text = std::to_string(plan.functions) + " x " + FormatMemoryMib(plan.memory_mib) +
-                     ", " + std::to_string(plan.aggregation.shards) +
+                     (plan.gpu > 0 ? " and a GPU, " : ", ") +
+                     std::to_string(plan.aggregation.shards) +
                      (plan.aggregation.shards == 1 ? " shard" : " shards") + ", layers ";
   for (size_t i = 0; i < plan.aggregation.layers.size(); ++i) {
     text += (i == 0 ? "" : "-") + std::to_string(plan.aggregation.layers[i]);

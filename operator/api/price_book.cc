@@ -68,6 +68,7 @@ Platform::Prices DecodePriceBook(const Json& json, const std::string& path,
   ReadTime(reader, "validUntil", &prices.valid_until);
   ReadAmount(reader, "gibSecond", &prices.gib_second);
   ReadAmount(reader, "vcpuSecond", &prices.vcpu_second);
+  ReadAmount(reader, "gpuSecond", &prices.gpu_second);
   ReadAmount(reader, "request", &prices.put_request);  // one price for both verbs
   prices.get_request = prices.put_request;
   ReadAmount(reader, "putRequest", &prices.put_request);
@@ -103,6 +104,7 @@ Json PriceBookToJson(const Platform::Prices& prices) {
                {"putRequest", prices.put_request},
                {"getRequest", prices.get_request},
                {"invocation", prices.invocation}};
+  if (prices.gpu_second > 0) json["gpuSecond"] = prices.gpu_second;
   if (prices.valid_from) json["validFrom"] = FormatRfc3339(*prices.valid_from);
   if (prices.valid_until) json["validUntil"] = FormatRfc3339(*prices.valid_until);
   const Platform::Prices::NodeHour& node = prices.node_hour;

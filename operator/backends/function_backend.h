@@ -71,6 +71,7 @@ struct FunctionCapacity {
   int64_t memory_mib = 0;
   int64_t milli_cpu = 0;
   int64_t functions = 0;
+  int64_t gpus = 0;
 };
 
 // Thread-safe. Every call is idempotent. What belongs to a job is told by its uid and its

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "operator/backends/local/host_server.h"
+#include "operator/backends/local/machine.h"
 #include "operator/cli/command.h"
 
 namespace lambdadnn {
@@ -27,6 +28,7 @@ int RunHostCommand(const HostArguments& arguments, bool with_parent, CommandCont
       std::filesystem::path(context.program_path).parent_path().string();
   options.host.use_cgroups = !arguments.no_cgroups;
   options.host.memory_mib = arguments.memory_mib;
+  options.host.gpus = MeasureMachine().gpus;
   if (with_parent) {
     options.host.parent = arguments.parent > 0 ? static_cast<pid_t>(arguments.parent) : ::getppid();
   }

@@ -75,8 +75,8 @@ double LargestOnNode(const Platform& platform, const PodResources& node,
 
 class Narrowing {
  public:
-  Narrowing(const Platform& configured, const ClusterLimits& limits)
-      : limits_(limits), platform_(configured) {
+  Narrowing(const Platform& configured, const ClusterLimits& limits, int gpu)
+      : limits_(limits), gpu_(gpu), platform_(configured) {
     // What the pods really have, also where the configuration counts less.
     sidecar_ = limits.sidecar;
     sidecar_.memory_mib = std::max(sidecar_.memory_mib, platform_.sidecar_memory_mib);
@@ -87,6 +87,7 @@ class Narrowing {
     NarrowFunction();
     NarrowTotals();
     NarrowCount();
+    if (gpu_ > 0) NarrowGpus();
     out_.platform = platform_;
     return std::move(out_);
   }
@@ -158,7 +159,7 @@ class Narrowing {
         // One that has no capacity for the smallest function has none for any.
         if (LargestOnNode(platform_, node, sidecar_) < platform_.memory.min_mib) continue;
         all += node;
-        platform_.nodes.push_back({node.memory_mib, node.milli_cpu, node.pods});
+        platform_.nodes.push_back({node.memory_mib, node.milli_cpu, node.pods, node.gpus});
       }
       platform_.machine_sidecar_memory_mib = sidecar_.memory_mib;
       platform_.machine_sidecar_milli_cpu = sidecar_.milli_cpu;
@@ -217,7 +218,23 @@ class Narrowing {
         ")");
   }
 
+  void NarrowGpus() {
+    Bound most;
+    if (limits_.quota.gpus.has_value()) most.Take(*limits_.quota.gpus, "a ResourceQuota");
+    if (limits_.nodes.has_value()) {
+      double all = 0;
+      for (const PodResources& node : *limits_.nodes) all += std::floor(node.gpus);
+      most.Take(all, std::string("the free ") + kGpuResource + " of the nodes");
+    }
+    if (most.value >= platform_.total_gpus.Or(kUnlimited)) return;
+    platform_.total_gpus = OptionalQuantity(most.value, Origin::kMeasured);
+    const std::string gpus = FormatDouble(std::floor(most.value)) + " GPUs (" + most.source + ")";
+    if (most.value < gpu_) return Refuse("all workers together have " + gpus);
+    Say("all workers have " + gpus);
+  }
+
   const ClusterLimits& limits_;
+  const int gpu_;
   Platform platform_;
   PodResources sidecar_;
   NarrowedPlatform out_;
@@ -269,11 +286,12 @@ void ReadQuota(const Json& quota, const PodResources& own, ClusterLimits* limits
     left(cpu, own.milli_cpu, &limits->quota.milli_cpu);
   }
   for (const char* pods : {"pods", "count/pods"}) left(pods, own.pods, &limits->quota.pods);
+  left("requests.nvidia.com/gpu", own.gpus, &limits->quota.gpus);
   limits->quota.limits_cpu = limits->quota.limits_cpu || hard->contains("limits.cpu");
 }
 
-NarrowedPlatform WithinLimits(const Platform& configured, const ClusterLimits& limits) {
-  return Narrowing(configured, limits).Run();
+NarrowedPlatform WithinLimits(const Platform& configured, const ClusterLimits& limits, int gpu) {
+  return Narrowing(configured, limits, gpu).Run();
 }
 
 }  // namespace lambdadnn

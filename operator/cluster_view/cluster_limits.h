@@ -36,6 +36,7 @@ struct ClusterLimits {
     std::optional<double> memory_mib = {};
     std::optional<double> milli_cpu = {};
     std::optional<double> pods = {};
+    std::optional<double> gpus = {};
     bool limits_cpu = false;  // every container must have a limit of CPU
   } quota;
   // What other pods leave on each node that the job may use; absent = not known.
@@ -62,6 +63,7 @@ struct NarrowedPlatform {
   // What ends it, where that is no room.
   std::string remedy = "";
 };
-NarrowedPlatform WithinLimits(const Platform& configured, const ClusterLimits& limits);
+// For a job whose workers have so many GPUs each.
+NarrowedPlatform WithinLimits(const Platform& configured, const ClusterLimits& limits, int gpu = 0);
 
 }  // namespace lambdadnn

@@ -41,12 +41,14 @@ PodResources RequestsOf(const Json& container, const std::string& pod,
   PodResources found;
   found.memory_mib = ReadAmount(requests, "memory", what, unknown);
   found.milli_cpu = ReadAmount(requests, "cpu", what, unknown);
+  found.gpus = ReadAmount(requests, kGpuResource, what, unknown);
   return found;
 }
 
 void TakeLarger(const PodResources& other, PodResources* resources) {
   resources->memory_mib = std::max(resources->memory_mib, other.memory_mib);
   resources->milli_cpu = std::max(resources->milli_cpu, other.milli_cpu);
+  resources->gpus = std::max(resources->gpus, other.gpus);
 }
 
 const Json& ListAt(const Json& value, std::initializer_list<std::string_view> path) {
@@ -61,12 +63,13 @@ PodResources& PodResources::operator+=(const PodResources& other) {
   memory_mib += other.memory_mib;
   milli_cpu += other.milli_cpu;
   pods += other.pods;
+  gpus += other.gpus;
   return *this;
 }
 
 PodResources operator-(const PodResources& a, const PodResources& b) {
   return {std::max(0.0, a.memory_mib - b.memory_mib), std::max(0.0, a.milli_cpu - b.milli_cpu),
-          std::max(0.0, a.pods - b.pods)};
+          std::max(0.0, a.pods - b.pods), std::max(0.0, a.gpus - b.gpus)};
 }
 
 double ReadAmount(const Json* amounts, const std::string& resource, const std::string& what,
@@ -94,6 +97,7 @@ std::optional<NodeCapacity> ReadNode(const Json& node, std::vector<std::string>*
   const std::string what = "node " + capacity.name;
   capacity.allocatable.memory_mib = ReadAmount(amounts, "memory", what, unknown);
   capacity.allocatable.milli_cpu = ReadAmount(amounts, "cpu", what, unknown);
+  capacity.allocatable.gpus = ReadAmount(amounts, kGpuResource, what, unknown);
   const double pods = ReadAmount(amounts, "pods", what, unknown);
   capacity.allocatable.pods = pods > 0 ? pods : kDefaultPods;
   const Json* labels = FindPath(node, {"metadata", "labels"});

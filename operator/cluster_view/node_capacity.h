@@ -12,11 +12,15 @@
 
 namespace lambdadnn {
 
+// As the device plugin of NVIDIA names them.
+inline constexpr const char* kGpuResource = "nvidia.com/gpu";
+
 // Requests of pods, or what is free for them.
 struct PodResources {
   double memory_mib = 0;
   double milli_cpu = 0;
   double pods = 0;
+  double gpus = 0;
   PodResources& operator+=(const PodResources& other);
   friend bool operator==(const PodResources&, const PodResources&) = default;
 };

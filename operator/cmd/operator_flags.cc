@@ -55,6 +55,10 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
            "Backends Knative, OpenFaaS: the image of workers, where a job names none");
   AddValue(app, "--server-image", options.server_image,
            "Backends Knative, OpenFaaS: the image of parameter servers, where a job names none");
+  AddValue(
+      app, "--worker-gpu-image", options.worker_gpu_image,
+      "Backend Knative: the image of workers with a GPU (spec.functions.gpu), where a job names "
+      "none");
   AddValue(app, "--image-pull-secrets", options.image_pull_secrets,
            "Secrets with registry credentials that the images of functions are pulled with (names, "
            "separated by commas); backend Knative: in each namespace with jobs, OpenFaaS: in that "

@@ -29,6 +29,7 @@ struct ControllerOptions {
   BackendKind backend = BackendKind::kLocal;
   // Of workers of jobs that name none; empty where functions have no images.
   std::string worker_image;
+  std::string worker_gpu_image;  // with functions.gpu
 
   // Which jobs are ours: spec.managedBy must be empty or this.
   std::string controller_name = "lambdadnn.io/controller";

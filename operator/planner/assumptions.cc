@@ -2,6 +2,7 @@
 #include "operator/planner/assumptions.h"
 
 #include "common/base/text.h"
+#include "common/plan/bill.h"
 
 namespace lambdadnn {
 namespace {
@@ -63,6 +64,19 @@ constexpr Unknown kUnknown[] = {
        return !in.platform.total_memory_mib.known() && !KnowsNodes(in);
      },
      "there is memory for platform.maxFunctions functions"},
+    {"platform.gpus", kOfExtended,
+     [](const PlannerInput& in) {
+       return in.limits.gpu > 0 && !in.platform.total_gpus.known() && !KnowsNodes(in);
+     },
+     "there is a GPU for each of platform.maxFunctions functions"},
+    {"platform.prices.gpuSecond", kOfExtended,
+     [](const PlannerInput& in) {
+       return in.limits.gpu > 0 && in.platform.prices.gpu_second == 0 &&
+              !AllZero(in.platform.prices);
+     },
+     "a GPU costs nothing"},
+    {"functions.gpu", kOfExtended, [](const PlannerInput& in) { return in.limits.gpu > 0; },
+     "steps take on a GPU what the profile says, whatever else shares its machine"},
     {"platform.parameterServer.networkBytesPerSecond", kOfLambdaDnn,
      [](const PlannerInput& in) {
        return !in.platform.parameter_server_network_bytes_per_second.known();

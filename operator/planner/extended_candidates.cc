@@ -77,8 +77,8 @@ Bound ExtendedModel::LeastOfOption(const Choice& choice) {
   const auto iterations = static_cast<double>(numbered.workers.iterations);
   const double seconds =
       numbered.fixed_seconds + iterations * numbered.least_exchange_seconds[index];
-  const double price = PriceOf(platform.prices, FunctionBill(platform, choice.memory_mib, n, 1)) +
-                       option.second_price;
+  const double price =
+      PriceOf(platform.prices, WorkersBill(choice.memory_mib, n, 1)) + option.second_price;
   const double cost = price * seconds + iterations * option.request_price +
                       (n + option.servers) * platform.prices.invocation;
   return {seconds * kBoundSlack, cost * kBoundSlack};
@@ -144,6 +144,7 @@ PlanCandidate ExtendedModel::Describe(const Choice& choice, const Prediction& pr
   candidate.functions = workers.functions;
   candidate.memory_mib = choice.memory_mib;
   candidate.server_memory_mib = option.server_memory_mib;
+  candidate.gpu = input_.limits.gpu;
   candidate.local_batch_size = workers.local_batch;
   candidate.global_batch_size = workers.global_batch;
   candidate.iterations = static_cast<double>(workers.iterations);

@@ -322,8 +322,8 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
     option.server_memory_mib = OnGrid(platform.memory, needed);
   }
   option.servers_mib = option.servers * (option.server_memory_mib + platform.sidecar_memory_mib);
-  option.second_price =
-      PriceOf(platform.prices, FunctionBill(platform, option.server_memory_mib, option.servers, 1));
+  option.second_price = PriceOf(
+      platform.prices, FunctionBill(platform, option.server_memory_mib, 0, option.servers, 1));
   option.servers_milli_cpu = option.servers * MilliCpu(option.server_memory_mib);
 
   const ExchangeShape shape{plan, parameters_, input_.limits.clip_by_global_norm,
@@ -382,13 +382,14 @@ bool ExtendedModel::FitsNodes(const WorkerTerms& workers, int memory_mib,
                               const AggregationOption& option) const {
   const Platform& platform = input_.platform;
   if (platform.nodes.empty()) return true;
-  const auto pods = [&](int count, double mib) {
+  const auto pods = [&](int count, double mib, int gpu) {
     // A function's CPU is a whole number of mCPU.
     return PodGroup{count, mib + platform.machine_sidecar_memory_mib,
-                    std::round(MilliCpu(mib)) + platform.machine_sidecar_milli_cpu};
+                    std::round(MilliCpu(mib)) + platform.machine_sidecar_milli_cpu,
+                    static_cast<double>(gpu)};
   };
-  return FitOnNodes(platform.nodes, pods(workers.functions, memory_mib),
-                    pods(option.servers, option.server_memory_mib));
+  return FitOnNodes(platform.nodes, pods(workers.functions, memory_mib, input_.limits.gpu),
+                    pods(option.servers, option.server_memory_mib, 0));
 }
 
 double ExtendedModel::StoreSeconds(const WorkerTerms& workers, int memory_mib,
@@ -565,16 +566,16 @@ std::optional<Prediction> ExtendedModel::Complete(const WorkerTerms& workers, in
 
   // What PriceOf the bill gives, in the multiplications that a search can afford.
   const double second_price =
-      PriceOf(platform.prices, FunctionBill(platform, memory_mib, workers.functions, 1)) +
-      option.second_price;
+      PriceOf(platform.prices, WorkersBill(memory_mib, workers.functions, 1)) + option.second_price;
   const double checkpoint_puts = checkpoints * (option.plan.shards + 1);
   const double invocations = slices * (workers.functions + option.servers);
   prediction.cost = second_price * prediction.seconds + iterations * option.request_price +
                     checkpoint_puts * platform.prices.put_request +
                     invocations * platform.prices.invocation;
   if (bill != nullptr) {
-    *bill = FunctionBill(platform, memory_mib, workers.functions, prediction.seconds);
-    *bill += FunctionBill(platform, option.server_memory_mib, option.servers, prediction.seconds);
+    *bill = WorkersBill(memory_mib, workers.functions, prediction.seconds);
+    *bill +=
+        FunctionBill(platform, option.server_memory_mib, 0, option.servers, prediction.seconds);
     bill->put_requests = iterations * static_cast<double>(option.requests.puts) + checkpoint_puts;
     bill->get_requests = iterations * static_cast<double>(option.requests.gets);
     bill->invocations = invocations;
@@ -591,8 +592,7 @@ Bound ExtendedModel::LeastOf(const WorkerTerms& workers, int memory_mib, double 
   least.seconds = least.TotalSeconds(iterations);
   AddDeviations(deviation_shares_, iterations, &least);
   const double price =
-      PriceOf(platform.prices, FunctionBill(platform, memory_mib, workers.functions, 1)) +
-      servers_price;
+      PriceOf(platform.prices, WorkersBill(memory_mib, workers.functions, 1)) + servers_price;
   return {least.SecondsAt(deadline_deviations_) * kBoundSlack, price * least.seconds * kBoundSlack};
 }
 

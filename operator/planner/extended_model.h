@@ -115,6 +115,9 @@ class ExtendedModel : public PerformanceModel {
                                             const Prediction& fixed) const;
   // The terms that do not depend on the aggregation; kCompute: at the mean speed of the quota;
   // kCheckpoint: the trained model's alone. Requires Possible().
+  Bill WorkersBill(int memory_mib, double count, double seconds) const {
+    return FunctionBill(input_.platform, memory_mib, input_.limits.gpu, count, seconds);
+  }
   Prediction FixedTerms(const WorkerTerms& workers, int memory_mib) const;
   // Not more than Predict gives with any option: `exchange_seconds` and `servers_price`, of a
   // second, are the least of the options, and every fee is left out. Requires Possible().

@@ -16,6 +16,7 @@ double Share(const Platform::Node& node, const PodGroup& pod) {
   double share = node.pods;
   if (pod.memory_mib > 0) share = std::min(share, node.memory_mib / pod.memory_mib);
   if (pod.milli_cpu > 0) share = std::min(share, node.milli_cpu / pod.milli_cpu);
+  if (pod.gpus > 0) share = std::min(share, node.gpus / pod.gpus);
   return share;
 }
 
@@ -38,6 +39,7 @@ bool Place(const PodGroup& pods, Way way, Nodes* nodes) {
     node.memory_mib -= pods.memory_mib;
     node.milli_cpu -= pods.milli_cpu;
     node.pods -= 1;
+    node.gpus -= pods.gpus;
     add(i);
   }
   return true;
@@ -46,7 +48,8 @@ bool Place(const PodGroup& pods, Way way, Nodes* nodes) {
 // A machine refuses a pod only when it holds at least as many as it takes of the largest.
 bool FitHoweverPlaced(const Nodes& nodes, const PodGroup& workers, const PodGroup& servers) {
   const PodGroup largest{0, std::max(workers.memory_mib, servers.memory_mib),
-                         std::max(workers.milli_cpu, servers.milli_cpu)};
+                         std::max(workers.milli_cpu, servers.milli_cpu),
+                         std::max(workers.gpus, servers.gpus)};
   double capacity = 0;
   for (const Platform::Node& node : nodes) capacity += std::floor(Share(node, largest));
   return capacity >= workers.count + servers.count;

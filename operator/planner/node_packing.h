@@ -13,6 +13,7 @@ struct PodGroup {
   int count = 0;
   double memory_mib = 0;
   double milli_cpu = 0;
+  double gpus = 0;
 };
 
 // True when both groups fit wherever a scheduler puts them: on the node with the most left

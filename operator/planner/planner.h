@@ -99,6 +99,7 @@ struct PlanCandidate {
   int functions = 0;
   int memory_mib = 0;
   int server_memory_mib = 0;
+  int gpu = 0;                  // of each worker
   double local_batch_size = 0;  // b_l; a real number in λDNN's and Feng's models
   // B^a of FasDL, of the K workers that aggregate; 0 = all have the same batch.
   int aggregator_batch_size = 0;

@@ -71,6 +71,9 @@ Status ValidateLimits(const TrainingLimits& limits, const WorkloadProfile& profi
       (limits.max_functions && *limits.max_functions < limits.min_functions)) {
     return InvalidArgumentError("functions.min must be at least 1 and at most functions.max");
   }
+  if (limits.gpu < 0 || limits.gpu > kMostGpus) {
+    return InvalidArgumentError("functions.gpu must be from 0 to " + std::to_string(kMostGpus));
+  }
   if (limits.memory_step_mib && *limits.memory_step_mib < 1) {
     return InvalidArgumentError("functions.memory.step must be at least 1 MiB");
   }
@@ -180,6 +183,22 @@ Result<std::vector<int>> MemoryGrid(const PlannerInput& input) {
   return grid;
 }
 
+// One has so many GPUs; each worker its own.
+Status LimitByGpus(const PlannerInput& input, SearchSpace* space) {
+  const OptionalQuantity& gpus = input.platform.total_gpus;
+  if (input.limits.gpu == 0 || !gpus.known()) return OkStatus();
+  const double most = std::floor(gpus / input.limits.gpu);
+  if (most < space->min_functions) {
+    return InvalidArgumentError(
+        "each function has a GPU of its own (functions.gpu), and there are " +
+        FormatDouble(std::floor(gpus)) + " for " + std::to_string(space->min_functions) +
+        (space->min_functions == 1 ? " function" : " functions") +
+        "; use machines with more of them, lower functions.min, or leave out functions.gpu");
+  }
+  space->max_functions = static_cast<int>(std::min<double>(most, space->max_functions));
+  return OkStatus();
+}
+
 Result<SearchSpace> FixedSpace(const PlannerInput& input) {
   const Objective::Fixed& fixed = *input.objective.fixed;
   const Platform::Memory& memory = input.platform.memory;
@@ -258,6 +277,11 @@ Status ValidateInput(const PlannerInput& input) {
   LDNN_RETURN_IF_ERROR(ValidateLimits(input.limits, input.profile));
   LDNN_RETURN_IF_ERROR(ValidateObjective(input.objective));
   LDNN_RETURN_IF_ERROR(ValidateAggregation(input));
+  if (input.limits.gpu > 0 && input.options.model != PredictionModel::kExtended) {
+    return InvalidArgumentError(
+        "functions.gpu is beyond the papers' models, which know no price of a GPU; use model " +
+        std::string(KindOf(PredictionModel::kExtended).name) + ", or leave it out");
+  }
   return KindOf(input.options.model).validate(input);
 }
 
@@ -278,6 +302,7 @@ Result<SearchSpace> SpaceOf(const PlannerInput& input) {
     space.min_functions = std::max(space.min_functions, n);
     space.max_functions = std::min(space.max_functions, n);
   }
+  LDNN_RETURN_IF_ERROR(LimitByGpus(input, &space));
   // A function without a sample would only cost.
   if (space.max_functions > batches.largest()) {
     space.max_functions = batches.largest();

@@ -29,6 +29,7 @@ struct FunctionGroup {
   int count = 0;
   int memory_mib = 0;
   int milli_cpu = 0;  // 0 = no CPU limit
+  int gpu = 0;        // GPUs of each instance
   double timeout_seconds = 0;
   // Of a group that a backend makes one by one: which of them this is.
   std::optional<int> member = std::nullopt;

@@ -48,6 +48,11 @@ void LimitThreads(FunctionGroup* group) {
       std::to_string(std::max(1, group->milli_cpu / kMilliCpuPerThread));
 }
 
+void GiveGpus(int gpu, FunctionGroup* group) {
+  group->gpu = gpu;
+  if (gpu > 0) group->environment[kComputeDeviceVariable] = kCudaDevice;
+}
+
 }  // namespace
 
 std::string WorkersGroupName(int plan_revision) { return WithRevision("workers", plan_revision); }
@@ -71,16 +76,18 @@ std::vector<FunctionGroup> MembersOf(const FunctionGroup& group) {
   return members;
 }
 
-Result<std::string> ImageOf(const FunctionGroup& group, const std::string& worker_image,
-                            const std::string& server_image) {
+Result<std::string> ImageOf(const FunctionGroup& group, const FunctionImages& images) {
   const std::string program = ProgramName(group.program);
-  const std::string& own = group.program == FunctionProgram::kWorker ? worker_image : server_image;
+  const std::string& own = group.program == FunctionProgram::kServer ? images.server
+                           : group.gpu > 0                           ? images.worker_gpu
+                                                                     : images.worker;
   const ContainerTemplate& settings = ContainerOf(group.pods, program);
   const std::string& image = settings.image.empty() ? own : settings.image;
   if (!image.empty()) return image;
-  return FailedPreconditionError(
-      "no image for the functions of group " + group.name + "; set image of the container " +
-      program + " in spec.podTemplate.spec.containers, or the operator's --" + program + "-image");
+  return FailedPreconditionError("no image for the functions of group " + group.name +
+                                 "; set image of the container " + program +
+                                 " in spec.podTemplate.spec.containers, or the operator's --" +
+                                 program + (group.gpu > 0 ? "-gpu" : "") + "-image");
 }
 
 bool HasPeerChannel(const FunctionGroup& group) {
@@ -98,6 +105,7 @@ std::vector<FunctionGroup> PlannedGroups(const Job& job, const Platform& platfor
   workers.memory_mib = plan.memory_mib;
   workers.milli_cpu = MilliCpuOf(platform, plan.memory_mib);
   LimitThreads(&workers);
+  GiveGpus(plan.gpu, &workers);
   if (plan.aggregation.placement == Placement::kWorkers) return {workers};
 
   FunctionGroup servers = BaseGroup(job, platform, secrets);
@@ -118,6 +126,7 @@ FunctionGroup ProfileGroup(const Job& job, const Platform& platform, int count, 
   group.memory_mib = memory_mib;
   group.milli_cpu = MilliCpuOf(platform, memory_mib);
   LimitThreads(&group);
+  GiveGpus(job.spec.functions.gpu, &group);
   return group;
 }
 

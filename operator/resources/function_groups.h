@@ -45,6 +45,10 @@ inline constexpr const char* kPeerPortVariable = "LAMBDADNN_PEER_PORT";
 inline constexpr const char* kPeerChannelVariable = "LAMBDADNN_PEER_CHANNEL";
 inline constexpr int kPeerPort = 8444;
 
+// What a worker's models compute on, and its value for GPUs (docs/formats.md, environment).
+inline constexpr const char* kComputeDeviceVariable = "LAMBDADNN_DEVICE";
+inline constexpr const char* kCudaDevice = "cuda";
+
 // Whether the group's functions listen to each other.
 bool HasPeerChannel(const FunctionGroup& group);
 // Whether the group's functions are reached over TLS.
@@ -52,10 +56,15 @@ bool ServesTls(const FunctionGroup& group);
 
 // Its functions one by one, each with the number of its place.
 std::vector<FunctionGroup> MembersOf(const FunctionGroup& group);
+// The operator's, by what they are for; those of workers with a GPU hold CUDA's libraries.
+struct FunctionImages {
+  std::string worker = {};
+  std::string server = {};
+  std::string worker_gpu = {};
+};
 // What its functions run: of the job, or else of the operator. kFailedPrecondition says who may
 // name one.
-Result<std::string> ImageOf(const FunctionGroup& group, const std::string& worker_image,
-                            const std::string& server_image);
+Result<std::string> ImageOf(const FunctionGroup& group, const FunctionImages& images);
 
 // Workers, then servers, of the plan in the job's status.
 std::vector<FunctionGroup> PlannedGroups(const Job& job, const Platform& platform,

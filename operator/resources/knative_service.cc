@@ -64,6 +64,7 @@ Json Annotations(const FunctionGroup& group, const KnativeOptions& options) {
 Json Resources(const FunctionGroup& group, const ContainerTemplate& settings) {
   Json amounts = {{"memory", std::to_string(group.memory_mib) + "Mi"}};
   if (group.milli_cpu > 0) amounts["cpu"] = std::to_string(group.milli_cpu) + "m";
+  if (group.gpu > 0) amounts[kGpuResource] = std::to_string(group.gpu);
   Json resources = settings.resources;
   resources["requests"].update(amounts);
   resources["limits"].update(amounts);
@@ -173,8 +174,7 @@ Json EnvironmentSecret(const FunctionGroup& group) {
 Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& options,
                             const std::string& account) {
   const ContainerTemplate& settings = ContainerOf(group.pods, ProgramName(group.program));
-  LDNN_ASSIGN_OR_RETURN(const std::string image,
-                        ImageOf(group, options.worker_image, options.server_image));
+  LDNN_ASSIGN_OR_RETURN(const std::string image, ImageOf(group, options.images));
   const auto timeout = static_cast<int64_t>(std::floor(group.timeout_seconds));
   Json pod = {
       // Knative would queue control requests behind the running slice; the function itself answers

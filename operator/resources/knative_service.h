@@ -12,7 +12,7 @@
 
 #include "common/json/json_reader.h"
 #include "operator/cluster_view/node_capacity.h"
-#include "operator/resources/function_group.h"
+#include "operator/resources/function_groups.h"
 #include "operator/resources/job_children.h"
 
 namespace lambdadnn {
@@ -23,8 +23,7 @@ inline constexpr const char* kMaxScaleAnnotation = "autoscaling.knative.dev/max-
 inline constexpr const char* kInitialScaleAnnotation = "autoscaling.knative.dev/initial-scale";
 struct KnativeOptions {
   // Images of functions of jobs whose spec.podTemplate names none.
-  std::string worker_image = "";
-  std::string server_image = "";
+  FunctionImages images = {};
   // Of the queue-proxy in each pod: explicit, so that quotas and limit ranges add nothing.
   int queue_proxy_milli_cpu = 25;
   int queue_proxy_milli_cpu_limit = 0;  // 0 = none

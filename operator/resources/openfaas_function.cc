@@ -201,8 +201,7 @@ Status CheckOpenFaasPods(const FunctionGroup& group) {
 Result<Json> OpenFaasFunction(const FunctionGroup& member, const std::string& name,
                               const OpenFaasOptions& options) {
   LDNN_RETURN_IF_ERROR(CheckOpenFaasPods(member));
-  LDNN_ASSIGN_OR_RETURN(const std::string image,
-                        ImageOf(member, options.worker_image, options.server_image));
+  LDNN_ASSIGN_OR_RETURN(const std::string image, ImageOf(member, options.images));
   Json constraints = Json::array();
   for (const auto& [key, value] : member.pods.node_selector) {
     constraints.push_back(key + "=" + value);

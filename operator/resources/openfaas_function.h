@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/json/json_reader.h"
-#include "operator/resources/function_group.h"
+#include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
 
@@ -20,7 +20,7 @@ inline constexpr const char* kOpenFaasFunctionLabel = "faas_function";
 
 struct OpenFaasOptions {
   // Images of functions of jobs whose spec.podTemplate names none.
-  std::string worker_image = "";
+  FunctionImages images = {};
   std::string server_image = "";
   std::string function_namespace = "openfaas-fn";
   // Secrets of that namespace that images are pulled with, beside those that a job names.

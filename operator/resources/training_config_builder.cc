@@ -133,6 +133,7 @@ TrainingLimits BuildTrainingLimits(const JobSpec& spec) {
   limits.min_memory_mib = spec.functions.memory_min_mib;
   limits.max_memory_mib = spec.functions.memory_max_mib;
   limits.memory_step_mib = spec.functions.memory_step_mib;
+  limits.gpu = spec.functions.gpu;
   limits.clip_by_global_norm = spec.training.optimizer.clip_global_norm.has_value();
   limits.optimizer_state_vectors = OptimizerStateVectors(spec.training.optimizer);
   return limits;

@@ -18,10 +18,10 @@ using Level = CheckFinding::Level;
 
 Result<OpenedBackend> OpenKnative(const BackendEnvironment& environment) {
   const OperatorOptions& options = environment.options;
-  KnativeBackend::Options with{
-      .services = {.worker_image = options.worker_image, .server_image = options.server_image},
-      .namespaces = options.namespaces,
-      .pull_secrets = options.image_pull_secrets};
+  KnativeBackend::Options with{.services = {.images = {options.worker_image, options.server_image,
+                                                       options.worker_gpu_image}},
+                               .namespaces = options.namespaces,
+                               .pull_secrets = options.image_pull_secrets};
   if (!options.network_policies_file.empty()) {
     Result<JobNetworkOptions> network = ReadJobNetworkOptions(options.network_policies_file);
     if (!network.ok()) return network.status().WithContext("--network-policies");
@@ -64,6 +64,7 @@ Result<OpenedBackend> OpenLocal(const BackendEnvironment& environment) {
   OpenedBackend opened;
   opened.backend = *std::move(connected);
   opened.most_memory_mib = static_cast<double>(capacity.memory_mib);
+  opened.gpus = static_cast<double>(capacity.gpus);
   return opened;
 }
 
@@ -101,8 +102,7 @@ Result<OpenedBackend> OpenOpenFaas(const BackendEnvironment& environment) {
   const OperatorOptions& options = environment.options;
   OpenFaasBackend::Options with;
   LDNN_ASSIGN_OR_RETURN(with.gateway, GatewayOptionsOf(options));
-  with.functions = {.worker_image = options.worker_image,
-                    .server_image = options.server_image,
+  with.functions = {.images = {options.worker_image, options.server_image},
                     .function_namespace = options.openfaas_namespace,
                     .pull_secrets = options.image_pull_secrets};
   with.place = PlaceOf(options);

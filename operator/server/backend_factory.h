@@ -38,6 +38,7 @@ struct OpenedBackend {
   std::unique_ptr<FunctionBackend> backend;
   ClusterBound* cluster = nullptr;  // the same, where the cluster limits plans
   double most_memory_mib = 0;       // no plan needs more than that; 0 = nothing is known
+  std::optional<double> gpus = {};  // of all functions together; absent = not known
   PodResources sidecar = {};        // requested next to each function in its pod
 };
 

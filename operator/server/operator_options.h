@@ -31,6 +31,7 @@ struct OperatorOptions {
   std::string host_socket = "";
   std::string worker_image = "";
   std::string server_image = "";
+  std::string worker_gpu_image = "";  // Knative alone: of workers with a GPU
   // Backend Knative: ingress and egress of functions (resources/network_policy.h); empty = no
   // network policies.
   std::string network_policies_file = "";

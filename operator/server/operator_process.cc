@@ -218,7 +218,7 @@ Status OperatorProcess::State::Open() {
     platform = LocalPlatform(MeasureMachine());
   } else {
     LDNN_ASSIGN_OR_RETURN(platform, ReadPlatform(options.platform_file, runtime.clock.Wall()));
-    capacity = {platform.total_memory_mib, platform.total_milli_cpu};
+    capacity = {platform.total_memory_mib, platform.total_milli_cpu, 0, platform.total_gpus};
   }
   LDNN_ASSIGN_OR_RETURN(store_endpoints, StoreEndpointsOf(options));
   LDNN_ASSIGN_OR_RETURN(pod_rules, PodRulesOf(options));
@@ -264,6 +264,9 @@ Status OperatorProcess::State::OpenBackend() {
   if (const double most = opened.most_memory_mib; most > 0) {
     const double total = platform.total_memory_mib;
     platform.total_memory_mib = total > 0 ? std::min(total, most) : most;
+  }
+  if (opened.gpus && *opened.gpus < platform.total_gpus.Or(*opened.gpus + 1)) {
+    platform.total_gpus = {*opened.gpus, Origin::kMeasured};
   }
   return OkStatus();
 }
@@ -417,6 +420,7 @@ void OperatorProcess::State::Lead(int64_t epoch) {
   with.pod_rules = pod_rules;
   with.backend = options.backend;
   with.worker_image = options.worker_image;
+  with.worker_gpu_image = options.worker_gpu_image;
   with.platform = platform;
   with.capacity = capacity;
   with.namespace_weights = ParseNamespaceWeights(options.namespace_weights).value();  // valid

@@ -210,6 +210,9 @@ allowedEndpoints: []
 - --pod-rules=/etc/lambdadnn/pod-rules/pod-rules.yaml
 - --worker-image={{ include "lambdadnn.image" (dict "image" .Values.workerImage "root" .) }}
 - --server-image={{ include "lambdadnn.image" (dict "image" .Values.serverImage "root" .) }}
+{{- if and .Values.workerGpuImage.repository (not .Values.openfaas.gateway) }}
+- --worker-gpu-image={{ include "lambdadnn.image" (dict "image" .Values.workerGpuImage "root" .) }}
+{{- end }}
 - {{ ternary "--function-tls" "--no-function-tls" .Values.functions.tls }}
 {{- with .Values.functions.imagePullSecrets }}
 - --image-pull-secrets={{ join "," (uniq .) }}

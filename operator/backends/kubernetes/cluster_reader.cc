@@ -168,6 +168,7 @@ Result<FunctionCapacity> ClusterReader::Capacity() {
   capacity.memory_mib = limit(free.memory_mib);
   capacity.milli_cpu = limit(free.milli_cpu);
   capacity.functions = limit(free.pods);
+  capacity.gpus = Whole(free.gpus);
   return capacity;
 }
 

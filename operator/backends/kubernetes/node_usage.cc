@@ -128,7 +128,8 @@ void WatchedNodeUsage::ReducePod(Json* pod) {
         {"status", "phase"}},
        pod);
   (*pod)["spec"]["resources"]["requests"] = {{"memory", requests.memory_mib * kBytesPerMib},
-                                             {"cpu", requests.milli_cpu / kMilliPerCpu}};
+                                             {"cpu", requests.milli_cpu / kMilliPerCpu},
+                                             {kGpuResource, requests.gpus}};
 }
 
 Result<NodeUsage> WatchedNodeUsage::Read() const {

@@ -15,6 +15,7 @@
 #include "common/telemetry/log.h"
 #include "operator/backends/local/function_files.h"
 #include "operator/backends/local/function_process.h"
+#include "operator/backends/local/machine.h"
 #include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
@@ -99,8 +100,8 @@ Status FunctionHost::Create(const HostedFunctionSpec& spec) {
     return InvalidArgumentError("function uid '" + spec.uid +
                                 "' must be 1 to 100 letters, digits, '-', '_' or '.'");
   }
-  if (spec.group.memory_mib < 0 || spec.group.milli_cpu < 0) {
-    return InvalidArgumentError("function memory and CPU must not be negative");
+  if (spec.group.memory_mib < 0 || spec.group.milli_cpu < 0 || spec.group.gpu < 0) {
+    return InvalidArgumentError("function memory, CPU and GPUs must not be negative");
   }
   const std::string program =
       options_.program_directory + "/lambdadnn-" + ProgramName(spec.group.program);
@@ -117,15 +118,39 @@ Status FunctionHost::Create(const HostedFunctionSpec& spec) {
     return AlreadyExistsError("function " + spec.uid + " was there and has gone; use a new uid");
   }
   LDNN_RETURN_IF_ERROR(CheckCapacity(spec.group));
+  std::vector<std::string> gpus = FreeGpus(spec.group);
   used_uids_.insert(spec.uid);
   Function& function = functions_.emplace_back();
   function.spec = spec;
+  function.gpus = std::move(gpus);
   function.created = runtime_.clock.Now();
   monitor_->NotifyAll();
   return OkStatus();
 }
 
+std::vector<std::string> FunctionHost::FreeGpus(const FunctionGroup& group) const {
+  std::vector<std::string> free;
+  for (const std::string& gpu : options_.gpus) {
+    if (std::ssize(free) >= group.gpu) break;
+    const bool taken = std::ranges::any_of(functions_, [&](const Function& function) {
+      return function.stage != Stage::kGone && std::ranges::count(function.gpus, gpu) > 0;
+    });
+    if (!taken) free.push_back(gpu);
+  }
+  return free;
+}
+
 Status FunctionHost::CheckCapacity(const FunctionGroup& group) const {
+  const std::string all = std::to_string(gpus()) + (gpus() == 1 ? " GPU" : " GPUs");
+  if (group.gpu > std::ssize(options_.gpus)) {
+    return UnimplementedError("a function wants a GPU, and its host has " + all +
+                              "; leave out spec.functions.gpu, or run on a machine with one");
+  }
+  if (std::ssize(FreeGpus(group)) < group.gpu) {
+    return ResourceExhaustedError("no GPU is free for a function: the host's " + all +
+                                  (gpus() == 1 ? " is" : " are") +
+                                  " taken; it is tried again when others have ended");
+  }
   if (options_.memory_mib == 0) return OkStatus();
   int64_t taken = 0;
   for (const Function& function : functions_) {
@@ -291,6 +316,7 @@ Result<pid_t> FunctionHost::LaunchProcess(Function& function) {
   process.environment["LAMBDADNN_BIND"] = "127.0.0.1";
   process.environment["LAMBDADNN_PORT_FILE"] = FileOf(function.spec.uid, ".port");
   process.environment.erase("LAMBDADNN_MILLI_CPU");
+  if (group.gpu > 0) process.environment[kVisibleGpus] = Join(function.gpus, ",");
   process.log_file = LogFile(function.spec.uid);
   if (!IsPacing()) {
     Result<std::unique_ptr<Cgroup>> cgroup =

@@ -43,6 +43,8 @@ class FunctionHost {
     bool use_cgroups = true;
     // Most memory of all functions together; 0 = no limit.
     int64_t memory_mib = 0;
+    // Of this machine, as CUDA_VISIBLE_DEVICES names them: each is one function's at a time.
+    std::vector<std::string> gpus = {};
   };
 
   // kUnavailable when the directory cannot be written.
@@ -54,6 +56,7 @@ class FunctionHost {
 
   // The same uid again does nothing while that function is known; kAlreadyExists afterwards.
   // kResourceExhausted: there is no capacity for it beside the others, until some of them are gone.
+  // kUnimplemented: it wants more GPUs than the host has.
   Status Create(const HostedFunctionSpec& spec);
   // Ended functions stay in the list, with their reason, until they or their group are deleted.
   std::vector<FunctionInstance> List(const std::string& job_uid) const;
@@ -67,6 +70,7 @@ class FunctionHost {
   std::string IsolationName() const;
   // Options::memory_mib.
   int64_t memory_mib() const { return options_.memory_mib; }
+  size_t gpus() const { return options_.gpus.size(); }
   // Why it is "pacing"; empty otherwise.
   std::string IsolationReason() const;
 
@@ -82,7 +86,8 @@ class FunctionHost {
     Stage stage = Stage::kQueued;
     pid_t pid = 0;
     int port = 0;
-    int peer_port = 0;  // 0 = none
+    int peer_port = 0;              // 0 = none
+    std::vector<std::string> gpus;  // its own until it is gone
     Instant created{};
     std::optional<Instant> ended;
     double cold_start_seconds = 0;
@@ -112,6 +117,8 @@ class FunctionHost {
   bool IsPacing() const { return cgroups_ == nullptr; }
   Function* Find(const std::string& uid);
   Status CheckCapacity(const FunctionGroup& group) const;
+  // As many as the group's functions have; fewer where they are taken.
+  std::vector<std::string> FreeGpus(const FunctionGroup& group) const;
   std::string FileOf(const std::string& uid, const char* extension) const;
   std::string LogFile(const std::string& uid) const;
   FunctionInstance View(const Function& function) const;

@@ -46,7 +46,7 @@ bool DecodeName(const Names& names, const std::string& name, Value* value) {
 
 std::string EncodeFunctionSpec(const HostedFunctionSpec& spec) {
   const FunctionGroup& group = spec.group;
-  return Dump({{"uid", spec.uid},
+  Json json = {{"uid", spec.uid},
                {"jobUid", group.job_uid},
                {"namespace", group.namespace_name},
                {"jobName", group.job_name},
@@ -55,7 +55,9 @@ std::string EncodeFunctionSpec(const HostedFunctionSpec& spec) {
                {"memoryMib", group.memory_mib},
                {"milliCpu", group.milli_cpu},
                {"timeoutSeconds", group.timeout_seconds},
-               {"environment", group.environment}});
+               {"environment", group.environment}};
+  if (group.gpu > 0) json["gpu"] = group.gpu;
+  return Dump(json);
 }
 
 Result<HostedFunctionSpec> DecodeFunctionSpec(std::string_view text) {
@@ -75,6 +77,7 @@ Result<HostedFunctionSpec> DecodeFunctionSpec(std::string_view text) {
   }
   reader.Optional("memoryMib", &spec.group.memory_mib);
   reader.Optional("milliCpu", &spec.group.milli_cpu);
+  reader.Optional("gpu", &spec.group.gpu);
   reader.Optional("timeoutSeconds", &spec.group.timeout_seconds);
   if (const Json* environment = reader.Child("environment")) {
     if (!environment->is_object()) {
@@ -168,7 +171,8 @@ std::string EncodeHostInfo(const HostInfo& info) {
                {"isolation", info.isolation},
                {"isolationReason", info.isolation_reason},
                {"directory", info.directory},
-               {"memoryMib", info.memory_mib}});
+               {"memoryMib", info.memory_mib},
+               {"gpus", info.gpus}});
 }
 
 Result<HostInfo> DecodeHostInfo(std::string_view text) {
@@ -181,6 +185,7 @@ Result<HostInfo> DecodeHostInfo(std::string_view text) {
   reader.Optional("isolationReason", &info.isolation_reason);
   reader.Optional("directory", &info.directory);
   reader.Optional("memoryMib", &info.memory_mib);
+  reader.Optional("gpus", &info.gpus);
   // A host may be newer than the operator: unknown fields are ignored.
   LDNN_RETURN_IF_ERROR(ToStatus(errors));
   return info;

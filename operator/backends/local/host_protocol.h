@@ -17,6 +17,7 @@ struct HostInfo {
   std::string isolation_reason;  // why it is "pacing"
   std::string directory;
   int64_t memory_mib = 0;  // of all functions together; 0 = no limit
+  int64_t gpus = 0;        // likewise; 0 = none
 };
 
 // Decoding is strict: kInvalidArgument with field paths.

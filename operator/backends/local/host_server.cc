@@ -128,8 +128,9 @@ HttpServerReply HostServer::Handle(HttpServerRequest request) {
     }
     if (request.method != "GET") return NoSuchRoute(request);
     HttpServerReply reply;
-    reply.body = EncodeHostInfo({::getpid(), host_.IsolationName(), host_.IsolationReason(),
-                                 directory_, host_.memory_mib()});
+    reply.body =
+        EncodeHostInfo({::getpid(), host_.IsolationName(), host_.IsolationReason(), directory_,
+                        host_.memory_mib(), static_cast<int64_t>(host_.gpus())});
     return reply;
   }
   if (request.path == kFunctionsPath) return Functions(request);

@@ -195,7 +195,7 @@ Status LocalBackend::SetCpu(const JobIdentity&, const std::string& uid, int mill
 Result<FunctionCapacity> LocalBackend::Capacity() {
   LDNN_ASSIGN_OR_RETURN(const std::string text, Call("GET", "/v1/host"));
   LDNN_ASSIGN_OR_RETURN(const HostInfo info, DecodeHostInfo(text));
-  return FunctionCapacity{.memory_mib = info.memory_mib};
+  return FunctionCapacity{.memory_mib = info.memory_mib, .gpus = info.gpus};
 }
 
 Result<std::string> LocalBackend::Logs(const JobIdentity&, const std::string& uid, int last_lines) {

@@ -16,6 +16,8 @@ constexpr double kCpuPeriodSeconds = kCpuPeriodMicroseconds * 1e-6;
 constexpr double kGibSecondPrice = 1.66667e-5;
 constexpr double kMemoryShare = 0.8;
 constexpr int kMaxFunctions = 32;
+// CUDA takes about a GiB of a worker.
+constexpr int kMostMibWithGpus = 4096;
 
 constexpr int kProbeRounds = 5;
 constexpr size_t kProbeBytes = size_t{1} << 20;
@@ -48,6 +50,8 @@ Platform LocalPlatform(const Machine& machine) {
   platform.cpu_burst_seconds = kCpuPeriodSeconds;
   platform.total_milli_cpu = {1000.0 * machine.cpus, Origin::kMeasured};
   platform.total_memory_mib = {kMemoryShare * machine.memory_mib, Origin::kMeasured};
+  platform.total_gpus = {static_cast<double>(machine.gpus.size()), Origin::kMeasured};
+  if (!machine.gpus.empty()) platform.memory.max_mib = kMostMibWithGpus;
   platform.max_functions = kMaxFunctions;
   platform.function_timeout_seconds = 900;
   platform.prices.gib_second = kGibSecondPrice;
@@ -59,6 +63,10 @@ void LimitToMachine(const Machine& machine, Platform* platform) {
   const Platform whole = LocalPlatform(machine);
   if (!platform->total_milli_cpu.known()) platform->total_milli_cpu = whole.total_milli_cpu;
   if (!platform->total_memory_mib.known()) platform->total_memory_mib = whole.total_memory_mib;
+  // No function can have one that is not there.
+  if (platform->total_gpus.Or(whole.total_gpus) >= whole.total_gpus) {
+    platform->total_gpus = whole.total_gpus;
+  }
 }
 
 Status MeasureStore(Runtime& runtime, ObjectStore& store, Platform* platform) {
@@ -94,11 +102,15 @@ std::string DescribePlatform(const Machine& machine, const Platform& platform) {
   char text[200];
   std::snprintf(text, sizeof text, "%.3g %s, %.3g GiB of memory", machine.cpus,
                 machine.cpus == 1 ? "core" : "cores", machine.memory_mib / 1024);
-  if (!platform.store_bytes_per_second.known()) return text;
+  std::string described = text;
+  if (const size_t gpus = machine.gpus.size(); gpus > 0) {
+    described += ", " + std::to_string(gpus) + (gpus == 1 ? " GPU" : " GPUs");
+  }
+  if (!platform.store_bytes_per_second.known()) return described;
   char store[100];
   std::snprintf(store, sizeof store, "; store: %.0f MB/s, %.2f ms a request",
                 platform.store_bytes_per_second / 1e6, platform.store_request_seconds * 1e3);
-  return std::string(text) + store;
+  return described + store;
 }
 
 }  // namespace lambdadnn

@@ -12,12 +12,13 @@
 namespace lambdadnn {
 
 // CPU in proportion to memory, one core a GiB; a function never has more than one core (LibTorch
-// runs with one thread); all functions together have the machine and four fifths of its memory;
+// runs with one thread), but on machines with GPUs, where functions may be larger; all functions
+// together have the machine, its GPUs, and four fifths of its memory;
 // λDNN's price of a GiB second.
 Platform LocalPlatform(const Machine& machine);
 
-// Sets total quotas that a platform file omits to this machine's: functions run here, whatever
-// platform the file describes.
+// Sets total quotas that a platform file omits to this machine's, and GPUs to at most its own:
+// functions run here, whatever platform the file describes.
 void LimitToMachine(const Machine& machine, Platform* platform);
 
 // Times a few requests and sets the platform's store speeds, which are then those of every

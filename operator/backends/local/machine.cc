@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <optional>
 #include <vector>
 
@@ -85,6 +86,7 @@ Machine MeasureMachine(const std::string& proc) {
   machine.cpus = AllowedCpus();
   machine.memory_mib = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
                        static_cast<double>(sysconf(_SC_PAGESIZE)) / kBytesPerMib;
+  machine.gpus = GpusOf("/dev", GetEnvironment(kVisibleGpus));
   const auto mountinfo = ReadFile(proc + "/self/mountinfo");
   const auto cgroup = ReadFile(proc + "/self/cgroup");
   if (!mountinfo.ok() || !cgroup.ok()) return machine;
@@ -92,6 +94,28 @@ Machine MeasureMachine(const std::string& proc) {
   LimitByVersion1(places, &machine);
   LimitByVersion2(places, &machine);
   return machine;
+}
+
+std::vector<std::string> GpusOf(const std::string& devices,
+                                const std::optional<std::string>& visible) {
+  std::vector<std::string> gpus;
+  if (visible) {
+    for (const std::string& name : Split(*visible, ',')) {
+      // CUDA sees nothing from the first one on that is none.
+      if (Trim(name).empty() || Trim(name).front() == '-') break;
+      gpus.emplace_back(Trim(name));
+    }
+    return gpus;
+  }
+  constexpr std::string_view kDevice = "nvidia";  // nvidia0; nvidiactl and others are no GPUs
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(devices, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kDevice) || !ParseInteger(name.substr(kDevice.size()))) continue;
+    // CUDA counts those that it sees from 0, whatever the devices' numbers are.
+    gpus.push_back(std::to_string(gpus.size()));
+  }
+  return gpus;
 }
 
 std::string CpuModel(const std::string& proc) {

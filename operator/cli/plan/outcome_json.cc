@@ -87,6 +87,7 @@ Json CandidateToJson(const PlanCandidate& candidate) {
   }
   PutMemoryMib(&json, "memory", candidate.memory_mib);
   PutMemoryMib(&json, "serverMemory", candidate.server_memory_mib);
+  if (candidate.gpu > 0) json["gpu"] = candidate.gpu;
   return json;
 }
 

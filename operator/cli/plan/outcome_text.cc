@@ -66,10 +66,11 @@ std::string ServersOf(const PlanCandidate& candidate) {
 std::string PlanLines(const PlanCandidate& candidate, const PlanningOutcome& outcome) {
   const Prediction& predicted = candidate.predicted;
   std::string text;
-  text += Print(
-      "  functions    %-26s  servers     %s\n",
-      Print("%d x %s MiB", candidate.functions, Thousands(candidate.memory_mib).c_str()).c_str(),
-      ServersOf(candidate).c_str());
+  text += Print("  functions    %-26s  servers     %s\n",
+                Print("%d x %s MiB%s", candidate.functions, Thousands(candidate.memory_mib).c_str(),
+                      candidate.gpu > 0 ? " and a GPU" : "")
+                    .c_str(),
+                ServersOf(candidate).c_str());
   std::string batch = Print("%s local, %d global", Decimal(candidate.local_batch_size).c_str(),
                             candidate.global_batch_size);
   if (candidate.aggregator_batch_size > 0) {

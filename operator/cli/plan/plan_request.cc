@@ -129,7 +129,7 @@ Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
   }
   if (arguments.find_limits) {
     LDNN_ASSIGN_OR_RETURN(const ClusterLimits limits, arguments.find_limits(job));
-    NarrowedPlatform narrowed = WithinLimits(platform, limits);
+    NarrowedPlatform narrowed = WithinLimits(platform, limits, job.spec.functions.gpu);
     platform = narrowed.platform;
     request.narrowed = std::move(narrowed.narrowed);
     request.obstacle = std::move(narrowed.obstacle);

@@ -61,7 +61,8 @@ std::string PhaseTable(const Json& report, std::string_view role, const std::str
 // "2 functions of 640Mi".
 std::string FunctionsOf(const Json& plan) {
   const std::string count = TextAt(plan, "functions");
-  return count + (count == "1" ? " function of " : " functions of ") + TextAt(plan, "memory");
+  return count + (count == "1" ? " function of " : " functions of ") + TextAt(plan, "memory") +
+         (TextAt(plan, "gpu").empty() ? "" : " and a GPU");
 }
 
 std::string Percent(double share) {

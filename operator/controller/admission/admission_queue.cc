@@ -55,9 +55,9 @@ void AdmissionQueue::AskCapacity() {
   const std::lock_guard lock(mutex_);
   capacity_asked_ = now;
   if (!answer.ok()) return;  // what it said last holds
-  const Reservation told = {static_cast<double>(answer->memory_mib),
-                            static_cast<double>(answer->milli_cpu),
-                            static_cast<double>(answer->functions)};
+  const Reservation told = {
+      static_cast<double>(answer->memory_mib), static_cast<double>(answer->milli_cpu),
+      static_cast<double>(answer->functions), static_cast<double>(answer->gpus)};
   Reservation capacity;
   for (const auto each : kReserved) capacity.*each = Smaller(options_.capacity.*each, told.*each);
   if (capacity != capacity_) MarkChanged();

@@ -14,16 +14,17 @@ namespace lambdadnn {
 namespace {
 
 // With a sidecar in each.
-Reservation Of(const Platform& platform, int functions, double memory_mib, double milli_cpu) {
+Reservation Of(const Platform& platform, int functions, double memory_mib, double milli_cpu,
+               int gpu) {
   const double sidecar_mib =
       std::max(platform.sidecar_memory_mib, platform.machine_sidecar_memory_mib);
   return {functions * (memory_mib + sidecar_mib),
           functions * (milli_cpu + platform.machine_sidecar_milli_cpu),
-          static_cast<double>(functions)};
+          static_cast<double>(functions), static_cast<double>(functions) * gpu};
 }
 
-Reservation Of(const Platform& platform, int functions, int memory_mib) {
-  return Of(platform, functions, memory_mib, MilliCpuOf(platform, memory_mib));
+Reservation Of(const Platform& platform, int functions, int memory_mib, int gpu) {
+  return Of(platform, functions, memory_mib, MilliCpuOf(platform, memory_mib), gpu);
 }
 
 bool Within(double amount, double limit) { return limit <= 0 || amount <= limit; }
@@ -50,9 +51,9 @@ bool FitsWithin(const Reservation& reservation, const Reservation& within) {
 }
 
 Reservation ReservationOf(const Plan& plan, const Platform& platform) {
-  Reservation reservation = Of(platform, plan.functions, plan.memory_mib);
+  Reservation reservation = Of(platform, plan.functions, plan.memory_mib, plan.gpu);
   if (plan.aggregation.placement == Placement::kWorkers) return reservation;
-  return reservation + Of(platform, plan.aggregation.server_functions(), plan.server_memory_mib);
+  return reservation + Of(platform, plan.aggregation.server_functions(), plan.server_memory_mib, 0);
 }
 
 Reservation AtMost(const Reservation& reservation, const Reservation& limit) {
@@ -72,9 +73,9 @@ Reservation ReservationOf(const Job& job, const Platform& platform, const Reserv
   if (job.status.plan.has_value()) return ReservationOf(*job.status.plan, platform);
   const ProfilePlan plan = MakeProfilePlan(job.spec, platform);
   const int largest = plan.memory_mib.front();
-  return AtMost(
-      Of(platform, 1, largest) + Of(platform, plan.functions - 1, largest, plan.filler_milli_cpu),
-      capacity);
+  return AtMost(Of(platform, 1, largest, plan.gpu) +
+                    Of(platform, plan.functions - 1, largest, plan.filler_milli_cpu, plan.gpu),
+                capacity);
 }
 
 std::string DescribeReservation(const Reservation& reservation, const Reservation& capacity) {
@@ -84,6 +85,8 @@ std::string DescribeReservation(const Reservation& reservation, const Reservatio
   if (capacity.functions > 0)
     amounts.push_back(Whole(reservation.functions) +
                       (reservation.functions == 1 ? " function" : " functions"));
+  if (capacity.gpus > 0 && reservation.gpus > 0)
+    amounts.push_back(Whole(reservation.gpus) + (reservation.gpus == 1 ? " GPU" : " GPUs"));
   if (amounts.size() < 2) return Join(amounts, "");
   const std::string last = std::move(amounts.back());
   amounts.pop_back();

@@ -17,10 +17,11 @@ struct Reservation {
   double memory_mib = 0;
   double milli_cpu = 0;
   double functions = 0;
+  double gpus = 0;
   friend bool operator==(const Reservation&, const Reservation&) = default;
 };
-inline constexpr std::array<double Reservation::*, 3> kReserved = {
-    &Reservation::memory_mib, &Reservation::milli_cpu, &Reservation::functions};
+inline constexpr std::array<double Reservation::*, 4> kReserved = {
+    &Reservation::memory_mib, &Reservation::milli_cpu, &Reservation::functions, &Reservation::gpus};
 Reservation operator+(const Reservation& a, const Reservation& b);
 // At least 0 of each.
 Reservation operator-(const Reservation& a, const Reservation& b);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "common/plan/workload.h"
 #include "operator/api/backend_kind.h"
 #include "operator/api/job.h"
 #include "operator/api/reason.h"
@@ -17,7 +18,8 @@ struct Unsupported {
   std::string message;  // names the field and what to write instead
 };
 
-// `backend`: the one that this operator runs.
-std::optional<Unsupported> FindUnsupported(const JobSpec& spec, BackendKind backend);
+// `backend`: the one that this operator runs; `platform`: as configured.
+std::optional<Unsupported> FindUnsupported(const JobSpec& spec, BackendKind backend,
+                                           const Platform& platform);
 
 }  // namespace lambdadnn

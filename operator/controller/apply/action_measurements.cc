@@ -34,7 +34,9 @@ std::optional<Kept> Decoded(const Result<std::string>& text,
 }  // namespace
 
 std::string ActionExecutor::SignatureOf(const Job& job) const {
-  return ProfileSignature(job.spec, options_.platform, options_.backend, options_.worker_image);
+  const bool gpu = job.spec.functions.gpu > 0;
+  return ProfileSignature(job.spec, options_.platform, options_.backend,
+                          gpu ? options_.worker_gpu_image : options_.worker_image);
 }
 
 std::unique_ptr<MeasurementStore> ActionExecutor::MeasurementsOf(Pass* pass) {

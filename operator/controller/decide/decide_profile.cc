@@ -93,7 +93,7 @@ std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& pla
   const Platform& platform = snapshot.options->platform;
   // A quota that cannot change is wider than that of the largest size.
   if (snapshot.memo->cpu_fixed) {
-    samples.front() = AtSize(samples.front(), platform, plan.memory_mib.front());
+    samples.front() = AtSize(samples.front(), platform, plan.memory_mib.front(), plan.gpu);
   }
   Result<ProfileFit> fit =
       FitProfile(WithDerivedSamples(samples, platform, plan), plan.batch_size,

@@ -74,7 +74,8 @@ Decision RefuseForbiddenPods(const JobSnapshot& snapshot) {
 }
 
 Decision RefuseUnsupported(const JobSnapshot& snapshot) {
-  const auto unsupported = FindUnsupported(snapshot.job.spec, snapshot.options->backend);
+  const auto unsupported =
+      FindUnsupported(snapshot.job.spec, snapshot.options->backend, snapshot.options->platform);
   if (!unsupported.has_value()) return std::nullopt;
   return Actions{FailJob(unsupported->reason, unsupported->message)};
 }

@@ -88,7 +88,7 @@ Status Reconciler::ReadLimits(Pass* pass) {
                : OkStatus();
   }
   auto view = std::make_shared<PlatformView>();
-  view->narrowed = WithinLimits(options_.platform, *limits);
+  view->narrowed = WithinLimits(options_.platform, *limits, job.spec.functions.gpu);
   view->unknown = limits->unknown;
   memory.observations.platform = std::move(view);
   if (memory.observations.profile_platform == nullptr || !AnyLiveInstance(memory.observations)) {

@@ -150,7 +150,10 @@ void JobMemory::ChargeFunctions(const std::vector<FunctionInstance>& instances, 
     const int memory_mib = known != observations.instances.end() && known->second.memory_mib > 0
                                ? known->second.memory_mib
                                : GroupMemoryMib(job, platform, instance.group);
-    const Bill bill = FunctionBill(platform, memory_mib, 1, seconds);
+    // Which cannot change while there is a job.
+    const bool server = KindOfGroup(instance.group) == GroupKind::kServers;
+    const int gpu = server ? 0 : job.spec.functions.gpu;
+    const Bill bill = FunctionBill(platform, memory_mib, gpu, 1, seconds);
     meter.usage.billed_gib_seconds += bill.gib_seconds;
     meter.usage.cost += PriceOf(platform.prices, bill);
   };

@@ -139,8 +139,9 @@ void Correct(const TimeFactors& factors, PlannerInput* input) {
 double RemainingCost(const JobStatus& status, const Platform& platform, int64_t iteration,
                      double seconds) {
   const Plan& plan = *status.plan;
-  Bill second = FunctionBill(platform, plan.memory_mib, plan.functions, 1);
-  second += FunctionBill(platform, plan.server_memory_mib, plan.aggregation.server_functions(), 1);
+  Bill second = FunctionBill(platform, plan.memory_mib, plan.gpu, plan.functions, 1);
+  second +=
+      FunctionBill(platform, plan.server_memory_mib, 0, plan.aggregation.server_functions(), 1);
   const double second_price = PriceOf(platform.prices, second);
   PlanRecord before;
   if (!status.plan_history.empty()) before = status.plan_history.back();

@@ -192,9 +192,13 @@ void FillMachine(const JobSpec& spec, const Platform& platform, int largest_mib,
     const int reservation = static_cast<int>(platform.total_memory_mib / each);
     plan->functions = std::min(plan->functions, std::max(1, reservation));
   }
+  if (plan->gpu > 0 && platform.total_gpus.known()) {
+    const int gpus = static_cast<int>(platform.total_gpus / plan->gpu);
+    plan->functions = std::min(plan->functions, std::max(1, gpus));
+  }
   if (platform.nodes.empty()) return;
   PodGroup pods{plan->functions, largest_mib + platform.machine_sidecar_memory_mib,
-                milli_cpu + platform.machine_sidecar_milli_cpu};
+                milli_cpu + platform.machine_sidecar_milli_cpu, static_cast<double>(plan->gpu)};
   while (pods.count > 1 && !FitOnNodes(platform.nodes, pods, {})) --pods.count;
   plan->functions = pods.count;
 }
@@ -221,6 +225,7 @@ ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform) {
   if (middle < largest && middle > smallest) plan.memory_mib.push_back(middle);
   if (smallest < largest) plan.memory_mib.push_back(smallest);
 
+  plan.gpu = spec.functions.gpu;
   FillMachine(spec, platform, largest, &plan);
 
   if (spec.training.local_batch_size > 0) {
@@ -242,10 +247,12 @@ double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, doubl
   return std::max(cold_start_seconds - slowdown * start_cpu_seconds, start_cpu_seconds);
 }
 
-ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib) {
+ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib,
+                     int gpu) {
   const double cores = StepCores(platform, measured.memory_mib);
   ProfileSample sample = measured;
   sample.memory_mib = memory_mib;
+  if (gpu > 0) return sample;
   SliceRecord& record = sample.record;
   // A single step shorter than the quota of a period is not throttled; many in a row are.
   const double cpu = Metric(record, "stepCpuSeconds");
@@ -427,6 +434,7 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform, Back
   signature["functions"] = plan.functions;
   const int micro_batch = spec.training.micro_batch_size;
   if (micro_batch > 0) signature["microBatch"] = micro_batch;
+  if (plan.gpu > 0) signature["gpu"] = plan.gpu;
   signature["form"] = kProfileForm;
   return Hex64(Xxh3(AsBytes(DumpJson(signature))));
 }

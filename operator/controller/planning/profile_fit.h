@@ -27,6 +27,7 @@ struct ProfilePlan {
   int functions = 1;
   int filler_milli_cpu = 0;
   int batch_size = 1;  // samples of a step
+  int gpu = 0;         // of each function
 };
 ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform);
 
@@ -38,8 +39,9 @@ struct ProfileSample {
 
 // What a function with the quota of another size would have measured, where the platform cannot
 // change that of a running one: its threads compute for as long as they did, on the cores that such
-// a function has.
-ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib);
+// a function has. With a GPU they take as long at every size: a quota is none of what it computes.
+ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib,
+                     int gpu = 0);
 
 // StartSlowdown of one of `functions` that start at once, under the quota of this size.
 double StartSlowdownAt(const Platform& platform, int functions, int memory_mib);

@@ -36,7 +36,7 @@ std::vector<ProfileSample> WithDerivedSamples(const std::vector<ProfileSample>& 
       larger = found;
       samples.push_back(*found);
     } else if (larger != nullptr) {
-      samples.push_back(AtSize(*larger, platform, memory_mib));
+      samples.push_back(AtSize(*larger, platform, memory_mib, plan.gpu));
     }
   }
   return samples;

@@ -14,6 +14,7 @@ Platform Priced() {
   platform.sidecar_memory_mib = 256;
   platform.prices = {.gib_second = 2,
                      .vcpu_second = 100,
+                     .gpu_second = 300,
                      .put_request = 10'000,
                      .get_request = 1'000'000,
                      .invocation = 100'000'000};
@@ -23,20 +24,29 @@ Platform Priced() {
 TEST(Bill, EveryPartHasItsPrice) {
   const Platform platform = Priced();
   EXPECT_EQ(PriceOf(platform.prices, Bill{}), 0);
-  EXPECT_EQ(PriceOf(platform.prices, {1, 1, 1, 1, 1, 1}), 101'010'102);
+  EXPECT_EQ(PriceOf(platform.prices, {1, 1, 1, 1, 1, 1, 1}), 101'010'402);
   Platform::Prices by_node;
   by_node.node_hour.price = 7;
-  EXPECT_EQ(PriceOf(by_node, {1, 1, 1, 1, 1, 2}), 14);
+  EXPECT_EQ(PriceOf(by_node, {1, 1, 1, 1, 1, 1, 2}), 14);
 }
 
 TEST(Bill, FunctionsAreChargedWithTheirSidecarsAndWholeMilliCpu) {
   const Platform platform = Priced();
-  const Bill bill = FunctionBill(platform, 768, 3, 10);
+  const Bill bill = FunctionBill(platform, 768, 0, 3, 10);
   EXPECT_DOUBLE_EQ(bill.gib_seconds, 30);
   EXPECT_DOUBLE_EQ(bill.vcpu_seconds, 3 * 0.375 * 10);
-  EXPECT_DOUBLE_EQ(FunctionBill(platform, 769, 1, 1).vcpu_seconds, 0.375) << "375.49 mCPU";
-  EXPECT_DOUBLE_EQ(FunctionBill(platform, 1, 1, 1).vcpu_seconds, 0.01) << "never nothing";
-  EXPECT_EQ(FunctionBill(Platform{}, 768, 3, 10).vcpu_seconds, 0) << "no quota, no vCPU";
+  EXPECT_DOUBLE_EQ(FunctionBill(platform, 769, 0, 1, 1).vcpu_seconds, 0.375) << "375.49 mCPU";
+  EXPECT_DOUBLE_EQ(FunctionBill(platform, 1, 0, 1, 1).vcpu_seconds, 0.01) << "never nothing";
+  EXPECT_EQ(FunctionBill(Platform{}, 768, 0, 3, 10).vcpu_seconds, 0) << "no quota, no vCPU";
+}
+
+TEST(Bill, EachFunctionIsChargedWithItsGpus) {
+  const Platform platform = Priced();
+  EXPECT_EQ(FunctionBill(platform, 768, 0, 3, 10).gpu_seconds, 0);
+  EXPECT_EQ(FunctionBill(platform, 768, 1, 3, 10).gpu_seconds, 30);
+  Bill sum = FunctionBill(platform, 768, 1, 3, 10);
+  sum += FunctionBill(platform, 768, 1, 1, 2);
+  EXPECT_EQ(sum.gpu_seconds, 32);
 }
 
 TEST(Bill, ANodeIsSharedOutByTheLargerOfTwoShares) {
@@ -45,24 +55,26 @@ TEST(Bill, ANodeIsSharedOutByTheLargerOfTwoShares) {
   platform.sidecar_memory_mib = 256;
   platform.prices.node_hour = {.price = 3, .milli_cpu = 4000, .memory_mib = 8192};
   // 0.375 of 4 cores, 1 GiB of 8: the memory.
-  EXPECT_DOUBLE_EQ(FunctionBill(platform, 768, 2, 1800).node_hours, 2 * 0.125 * 0.5);
+  EXPECT_DOUBLE_EQ(FunctionBill(platform, 768, 0, 2, 1800).node_hours, 2 * 0.125 * 0.5);
   // 1 of 4 cores, 2.25 GiB of 8 with the sidecar: the memory; without it 2 of 8, the same.
-  EXPECT_DOUBLE_EQ(FunctionBill(platform, 2048, 1, 3600).node_hours, 2304 / 8192.0);
+  EXPECT_DOUBLE_EQ(FunctionBill(platform, 2048, 0, 1, 3600).node_hours, 2304 / 8192.0);
   platform.milli_cpu_per_gib = 1000;  // 2 of 4 cores
-  const Bill bill = FunctionBill(platform, 2048, 1, 3600);
+  const Bill bill = FunctionBill(platform, 2048, 0, 1, 3600);
   EXPECT_DOUBLE_EQ(bill.node_hours, 0.5);
   EXPECT_DOUBLE_EQ(PriceOf(platform.prices, bill), 1.5);
   platform.milli_cpu_per_gib = 0;
-  EXPECT_DOUBLE_EQ(FunctionBill(platform, 768, 1, 3600).node_hours, 0.125) << "no quota, no core";
+  EXPECT_DOUBLE_EQ(FunctionBill(platform, 768, 0, 1, 3600).node_hours, 0.125)
+      << "no quota, no core";
   platform.prices.node_hour = {};
-  EXPECT_EQ(FunctionBill(platform, 768, 1, 3600).node_hours, 0) << "not priced, not counted";
+  EXPECT_EQ(FunctionBill(platform, 768, 0, 1, 3600).node_hours, 0) << "not priced, not counted";
 }
 
 TEST(Bill, OnlyZerosCostNothing) {
   EXPECT_TRUE(AllZero({}));
   Platform::Prices priced;
-  for (double* price : {&priced.gib_second, &priced.vcpu_second, &priced.put_request,
-                        &priced.get_request, &priced.invocation, &priced.node_hour.price}) {
+  for (double* price :
+       {&priced.gib_second, &priced.vcpu_second, &priced.gpu_second, &priced.put_request,
+        &priced.get_request, &priced.invocation, &priced.node_hour.price}) {
     *price = 1e-9;
     EXPECT_FALSE(AllZero(priced));
     *price = 0;

@@ -116,7 +116,7 @@ JobSpec FullSpec() {
   spec.objective.best_effort = true;
   spec.objective.confidence = 0.95;
   spec.objective.fixed = Objective::Fixed{8, 1728};
-  spec.functions = {2, 16, 128, 3008, 64};
+  spec.functions = {2, 16, 128, 3008, 64, 1};
   spec.aggregation = {TransportKind::kObjectStore, Placement::kDedicated, 4, {1, 2}, 2, 256};
   spec.profile = FullProfile();
   spec.object_store = {"file:///store", "https://minio:9000", "training",
@@ -168,6 +168,7 @@ Plan FullPlan() {
   plan.functions = 8;
   plan.memory_mib = 1728;
   plan.server_memory_mib = 256;
+  plan.gpu = 1;
   plan.local_batch_size = 15;
   plan.global_batch_size = 120;
   plan.iterations = 300;

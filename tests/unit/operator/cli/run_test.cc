@@ -296,6 +296,26 @@ TEST(LocalPlatform, TheMachineLimitsWhatAPlatformFileLeavesOut) {
   EXPECT_EQ(platform.total_memory_mib, LocalPlatform({4, 4096}).total_memory_mib);
 }
 
+TEST(LocalPlatform, FunctionsHaveTheGpusOfTheMachineWhateverAFileSays) {
+  const Machine with{2, 8192, {"0", "1"}};
+  EXPECT_EQ(LocalPlatform(with).total_gpus, 2);
+  EXPECT_GE(LocalPlatform(with).memory.max_mib, 2048) << "CUDA takes one GiB";
+  EXPECT_THAT(DescribePlatform(with, Platform{}), HasSubstr("8 GiB of memory, 2 GPUs"));
+  const Platform without = LocalPlatform({2, 8192});
+  EXPECT_TRUE(without.total_gpus.known());
+  EXPECT_EQ(without.total_gpus, 0);
+  struct Row {
+    OptionalQuantity stated;
+    double limited;
+  };
+  for (const Row& row : {Row{{}, 2}, Row{1, 1}, Row{2, 2}, Row{8, 2}, Row{0, 0}}) {
+    Platform platform;
+    platform.total_gpus = row.stated;
+    LimitToMachine(with, &platform);
+    EXPECT_EQ(platform.total_gpus, row.limited);
+  }
+}
+
 TEST(LocalPlatform, MeasuringTheStoreLeavesNothing) {
   SystemClock clock;
   ThreadExecutor executor;

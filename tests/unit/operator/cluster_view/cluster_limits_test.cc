@@ -358,6 +358,24 @@ TEST(WithinLimits, TheFunctionsOfAGatewayNarrowAndAreToldBySource) {
   EXPECT_THAT(narrowed.obstacle, HasSubstr("a job needs two at least"));
 }
 
+TEST(WithinLimits, GpusAreThoseThatNodesAndQuotasLeaveToJobsThatWantThem) {
+  ClusterLimits limits = Limits();
+  limits.nodes = {{{4000, 4000, 9, 1}, {4000, 4000, 9, 2}, {4000, 4000, 9}}};
+  EXPECT_FALSE(WithinLimits(Configured(), limits).platform.total_gpus.known());
+  NarrowedPlatform narrowed = WithinLimits(Configured(), limits, 1);
+  EXPECT_EQ(narrowed.platform.total_gpus, 3);
+  EXPECT_EQ(narrowed.platform.nodes[1].gpus, 2);
+  EXPECT_THAT(narrowed.narrowed, testing::Contains(HasSubstr("3 GPUs (the free nvidia.com/gpu")));
+  Platform configured = Configured();
+  configured.total_gpus = 2;
+  EXPECT_EQ(WithinLimits(configured, limits, 1).platform.total_gpus, 2);
+  limits.quota.gpus = 1;
+  EXPECT_EQ(WithinLimits(configured, limits, 1).platform.total_gpus, 1);
+  limits.quota.gpus = 0;
+  EXPECT_THAT(WithinLimits(configured, limits, 1).obstacle, HasSubstr("0 GPUs (a ResourceQuota)"));
+  EXPECT_THAT(WithinLimits(configured, limits).obstacle, IsEmpty());
+}
+
 TEST(WithinLimits, TheLargestFunctionIsOneThatANodeHolds) {
   ClusterLimits limits = Limits();
   // 700 - 64 MiB, on the platform's grid of 128 + 64 k.

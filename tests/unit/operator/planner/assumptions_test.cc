@@ -94,6 +94,11 @@ const AssumptionRow kRows[] = {
      },
      "platform.store.requestSeconds: a request to the store takes no time", PredictionModel::kFeng},
     {[](auto* in) { in->platform.store_request_seconds = 0; }, ""},
+    {[](auto* in) {
+       in->limits.gpu = 1;
+       in->platform.total_gpus = 2;
+     },
+     "functions.gpu: steps take on a GPU what the profile says, whatever else shares its machine"},
     {[](auto* in) { in->platform.function_timeout_seconds = {900, Origin::kDefault}; },
      "platform.functionTimeoutSeconds: 900 s"},
     {[](auto* in) { in->platform.store_bytes_per_second = {4e8, Origin::kDefault}; },
@@ -114,6 +119,21 @@ TEST(Assumptions, WhatNobodyGaveOrMeasuredIsSaid) {
       EXPECT_THAT(LinesOf(input), testing::ElementsAre(row.line));
     }
   }
+}
+
+TEST(Assumptions, OfGpusTheirNumberAndPriceAreAssumedWhereNobodyGaveThem) {
+  PlannerInput input = Known();
+  input.limits.gpu = 1;
+  const std::string number =
+      "platform.gpus: there is a GPU for each of platform.maxFunctions functions";
+  const std::string price = "platform.prices.gpuSecond: a GPU costs nothing";
+  EXPECT_THAT(LinesOf(input), Contains(number));
+  EXPECT_THAT(LinesOf(input), testing::Not(Contains(price))) << "nothing costs anything";
+  input.platform.prices.gib_second = 1;
+  EXPECT_THAT(LinesOf(input), Contains(price));
+  input.platform.prices.gpu_second = 1;
+  input.platform.nodes = {{4096, 2000, 10, 1}};
+  EXPECT_THAT(LinesOf(input), testing::Not(testing::AnyOf(Contains(price), Contains(number))));
 }
 
 TEST(Assumptions, AnEmptyInputAssumesEverythingThatItsModelReads) {

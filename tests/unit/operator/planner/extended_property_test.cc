@@ -114,8 +114,11 @@ std::vector<Evaluated> AllCandidates(const PlannerInput& input) {
   const ExtendedModel model(input);
   Reservation capacity(model);
   std::vector<Evaluated> all;
-  const int largest =
+  int largest =
       std::min({input.platform.max_functions, input.limits.global_batch_size.value_or(1 << 30)});
+  if (input.limits.gpu > 0 && input.platform.total_gpus.known()) {
+    largest = std::min(largest, static_cast<int>(input.platform.total_gpus));
+  }
   for (int n = 1; n <= largest; ++n) {
     const WorkerTerms workers = model.Workers(n);
     for (const AggregationPlan& plan : AllPlans(input, n)) {

@@ -27,6 +27,10 @@ TEST(FitOnNodes, EachResourceCounts) {
   EXPECT_TRUE(FitOnNodes({{1000, 0, 4}}, {2, 250, 0}, {2, 250, 0})) << "pods without CPU";
   EXPECT_TRUE(FitOnNodes({{10, 10, 1}}, {0, 100, 100}, {0, 100, 100}));
   EXPECT_FALSE(FitOnNodes({}, {1, 1, 1}, {}));
+  EXPECT_TRUE(FitOnNodes({{999, 999, 9, 2}, {999, 999, 9}}, {2, 100, 100, 1}, {1, 100, 100}));
+  EXPECT_FALSE(FitOnNodes({{999, 999, 9, 1}, {999, 999, 9}}, {2, 100, 100, 1}, {1, 100, 100}));
+  EXPECT_FALSE(FitOnNodes({{240, 999, 9, 1}, {199, 999, 9}}, {1, 150, 0, 1}, {1, 100, 0}))
+      << "a server may take the memory beside the GPU first";
 }
 
 TEST(FitOnNodes, ASchedulerThatSpreadsMayLeaveNoMachineForTheLargest) {

@@ -34,6 +34,16 @@ inline void AddMachines(Chooser* choose, Platform* platform) {
   platform->machine_sidecar_milli_cpu = choose->Chance(0.5) ? 25 : 0;
 }
 
+// A draw of its own, so that the other numbers of a seed stay.
+inline void AddGpus(Chooser* choose, PlannerInput* input) {
+  Chooser own(static_cast<uint64_t>(choose->Whole(0, 1'000'000)));
+  if (own.Chance(0.7)) return;
+  input->limits.gpu = 1;
+  input->platform.prices.gpu_second = own.Scale(1e-6, 1e-2);
+  if (own.Chance(0.5)) input->platform.total_gpus = own.Whole(1, 8);
+  for (Platform::Node& node : input->platform.nodes) node.gpus = own.Whole(0, 4);
+}
+
 inline PlannerInput RandomExtendedInput(uint64_t seed) {
   Chooser choose(seed);
   PlannerInput input;
@@ -101,6 +111,7 @@ inline PlannerInput RandomExtendedInput(uint64_t seed) {
   }
   AddSeenStore(&choose, &input);
   AddMachines(&choose, &platform);
+  AddGpus(&choose, &input);
   if (choose.Chance(0.7)) {
     input.aggregation.placement = choose.Chance(0.7) ? Placement::kDedicated : Placement::kWorkers;
   }

@@ -29,12 +29,12 @@ FunctionGroup Workers() {
 }
 
 Json Template(const FunctionGroup& group) {
-  return KnativeService(group, {.worker_image = "w:1", .server_image = "s:1"})
+  return KnativeService(group, {.images = {.worker = "w:1", .server = "s:1"}})
       .value()["spec"]["template"];
 }
 
 TEST(KnativeService, HasAFixedScaleThatNobodyOutsideReaches) {
-  const Json service = KnativeService(Workers(), {.worker_image = "w:1"}).value();
+  const Json service = KnativeService(Workers(), {.images = {.worker = "w:1"}}).value();
   EXPECT_EQ(service["metadata"]["labels"]["networking.knative.dev/visibility"], "cluster-local");
   const Json& annotations = service["spec"]["template"]["metadata"]["annotations"];
   for (const char* name : {"min-scale", "max-scale", "initial-scale"}) {
@@ -82,6 +82,28 @@ TEST(KnativeService, TakesImagesOfTheJobThenOfTheOperator) {
   EXPECT_EQ(Template(group)["spec"]["containers"][0]["image"], "mine:2");
   group.program = FunctionProgram::kWorker;
   EXPECT_EQ(Template(group)["spec"]["containers"][0]["image"], "mine:1");
+}
+
+TEST(KnativeService, AWorkerWithAGpuAsksForItAndRunsCudasImage) {
+  FunctionGroup group = Workers();
+  group.gpu = 1;
+  const KnativeOptions options{.images = {.worker = "w:1", .worker_gpu = "w:cuda"}};
+  const auto container = [&] {
+    return Json(
+        KnativeService(group, options).value()["spec"]["template"]["spec"]["containers"][0]);
+  };
+  EXPECT_EQ(container()["image"], "w:cuda");
+  for (const char* kind : {"requests", "limits"}) {
+    EXPECT_EQ(container()["resources"][kind]["nvidia.com/gpu"], "1");
+  }
+  group.pods.containers = {{.name = "worker", .image = "mine:cuda"}};
+  EXPECT_EQ(container()["image"], "mine:cuda");
+  group.gpu = 0;
+  EXPECT_FALSE(container()["resources"]["limits"].contains("nvidia.com/gpu"));
+  group.gpu = 1;
+  group.pods = {};
+  const auto service = KnativeService(group, {.images = {.worker = "w:1"}});
+  EXPECT_THAT(service.status().message(), HasSubstr("--worker-gpu-image"));
 }
 
 TEST(KnativeService, WithoutAnImageSaysWhereToNameOne) {
@@ -174,7 +196,7 @@ TEST(KnativeService, APodSaysWhereItsFunctionServesTlsAndTheSecretWithWhat) {
   const Json secret = EnvironmentSecret(group);
   EXPECT_EQ(secret["stringData"]["LAMBDADNN_TLS_CERTIFICATE"], "the certificate");
   EXPECT_EQ(secret["stringData"]["LAMBDADNN_TLS_KEY"], "the private key");
-  const Json service = KnativeService(group, {.worker_image = "w:1"}).value();
+  const Json service = KnativeService(group, {.images = {.worker = "w:1"}}).value();
   EXPECT_EQ(service.dump().find("the private key"), std::string::npos);
   // Knative admits one port of a container; the probes stay where they were.
   EXPECT_THAT(service["spec"]["template"]["spec"]["containers"][0]["ports"], SizeIs(1));
@@ -204,7 +226,7 @@ TEST(KnativeService, IsOneForEachFunctionThatIsReachedByService) {
   ASSERT_THAT(members, SizeIs(4));
   std::set<std::string> names;
   for (const FunctionGroup& member : members) {
-    const Json service = KnativeService(member, {.worker_image = "w:1"}).value();
+    const Json service = KnativeService(member, {.images = {.worker = "w:1"}}).value();
     names.insert(service["metadata"]["name"]);
     const Json& meta = service["spec"]["template"]["metadata"];
     EXPECT_EQ(meta["annotations"]["autoscaling.knative.dev/min-scale"], "1");

@@ -66,7 +66,7 @@ TEST(JobNetworkPolicy, SelectsThePodsThatKnativeMakesOfTheJob) {
   const Json policy = JobNetworkPolicy(group, Options());
   const Json selected = policy["spec"]["podSelector"]["matchLabels"];
   ASSERT_THAT(selected, SizeIs(1));
-  const Json labels = KnativeService(group, {.worker_image = "w"})
+  const Json labels = KnativeService(group, {.images = {.worker = "w"}})
                           .value()["spec"]["template"]["metadata"]["labels"];
   for (const auto& [name, value] : selected.items()) EXPECT_EQ(labels[name], value);
   EXPECT_EQ(policy["metadata"]["namespace"], "team");
@@ -263,7 +263,7 @@ TEST(JobAccount, PodsNameSecretsOnlyWhereTheirAccountLacksSome) {
 
 TEST(JobAccount, IsThatOfThePodsUnlessTheJobNamesItsOwn) {
   FunctionGroup group = PolicyGroup();
-  const KnativeOptions options{.worker_image = "w"};
+  const KnativeOptions options{.images = {.worker = "w"}};
   const auto account_of = [&](const std::string& made) {
     return KnativeService(group, options, made)
         .value()["spec"]["template"]["spec"]

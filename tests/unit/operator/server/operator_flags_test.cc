@@ -59,6 +59,7 @@ TEST_F(OperatorFlagsTest, VariablesAreTheFlagsDefaults) {
   Set("LAMBDADNN_HEALTH_ADDRESS", "127.0.0.1:2");
   Set("LAMBDADNN_ENABLE_DEBUG", "true");
   Set("LAMBDADNN_WORKERS", "3");
+  Set("LAMBDADNN_WORKER_GPU_IMAGE", "worker:cuda");
   Set("LAMBDADNN_LOG_FORMAT", "json");
   Set("LAMBDADNN_LOG_LEVEL", "debug");
   const auto flags = Parse({});
@@ -73,6 +74,7 @@ TEST_F(OperatorFlagsTest, VariablesAreTheFlagsDefaults) {
   EXPECT_EQ(options.host_socket, "/run/host.sock");
   EXPECT_EQ(options.worker_image, "worker:1");
   EXPECT_EQ(options.server_image, "server:1");
+  EXPECT_EQ(options.worker_gpu_image, "worker:cuda");
   EXPECT_THAT(options.image_pull_secrets, ElementsAre("registry", "mirror"));
   EXPECT_EQ(options.platform_file, "/etc/platform.yaml");
   EXPECT_EQ(options.store, "s3://models/runs");

@@ -81,8 +81,8 @@ class Knative : public AtStandIn {
     return group;
   }
   void Start(KnativeBackend::Options options = {}) {
-    options.services.worker_image = "worker:1";
-    options.services.server_image = "server:1";
+    options.services.images.worker = "worker:1";
+    options.services.images.server = "server:1";
     Do([&] { backend_ = std::make_unique<KnativeBackend>(client_, process_.runtime(), options); });
     RunFor(1);
   }

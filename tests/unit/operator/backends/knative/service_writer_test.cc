@@ -41,7 +41,7 @@ class Writer : public AtStandIn {
       pods_ = std::make_unique<PodIndex>(client_, process_.runtime(), PodIndex::Options{});
       writer_ = std::make_unique<ServiceWriter>(
           client_, process_.runtime(),
-          ServiceWriter::Options{.services = {.worker_image = "worker:1"}}, *limits_, *pods_);
+          ServiceWriter::Options{.services = {.images = {.worker = "worker:1"}}}, *limits_, *pods_);
     });
   }
 

@@ -173,6 +173,33 @@ TEST_P(FunctionHostTest, RefusesWhatHasNoRoomUntilSomethingHasGone) {
   EXPECT_TRUE(again.ok()) << again.ToString();
 }
 
+TEST_P(FunctionHostTest, EachFunctionHasAGpuOfItsOwnUntilItIsGone) {
+  options_.gpus = {"3", "GPU-b"};
+  Open();
+  const auto create = [&](const std::string& uid, int gpu) {
+    HostedFunctionSpec spec = Spec(uid);
+    spec.group.gpu = gpu;
+    return host_->Create(spec);
+  };
+  EXPECT_EQ(create("three", 3).code(), StatusCode::kUnimplemented);
+  ASSERT_TRUE(create("a", 1).ok());
+  ASSERT_TRUE(create("b", 1).ok());
+  const Status refused = create("c", 1);
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(refused.message(), ::testing::HasSubstr("the host's 2 GPUs are taken"));
+  ASSERT_TRUE(create("without", 0).ok());
+  EXPECT_EQ(EnvironmentOf(Await("a", FunctionPhase::kReady), "CUDA_VISIBLE_DEVICES"), "3");
+  EXPECT_EQ(EnvironmentOf(Await("b", FunctionPhase::kReady), "CUDA_VISIBLE_DEVICES"), "GPU-b");
+  ASSERT_TRUE(host_->Delete("a", 10).ok());
+  Status again = create("c", 1);
+  for (int i = 0; i < 1000 && !again.ok(); ++i) {
+    clock_.SleepFor(FromSeconds(0.01));
+    again = create("c", 1);
+  }
+  ASSERT_TRUE(again.ok()) << again.ToString();
+  EXPECT_EQ(EnvironmentOf(Await("c", FunctionPhase::kReady), "CUDA_VISIBLE_DEVICES"), "3");
+}
+
 TEST_P(FunctionHostTest, AUidIsNeverUsedAgain) {
   Open();
   ASSERT_TRUE(host_->Create(Spec("a")).ok());

@@ -86,12 +86,13 @@ TEST(HostProtocol, NamesTheFieldThatIsWrong) {
 }
 
 TEST(HostProtocol, HostInfoSurvivesTheTrip) {
-  const auto info = DecodeHostInfo(EncodeHostInfo({12, "pacing", "not permitted", "/d"}));
+  const auto info = DecodeHostInfo(EncodeHostInfo({12, "pacing", "not permitted", "/d", 0, 2}));
   ASSERT_TRUE(info.ok());
   EXPECT_EQ(info->pid, 12);
   EXPECT_EQ(info->isolation, "pacing");
   EXPECT_EQ(info->isolation_reason, "not permitted");
   EXPECT_EQ(info->directory, "/d");
+  EXPECT_EQ(info->gpus, 2);
 }
 
 }  // namespace

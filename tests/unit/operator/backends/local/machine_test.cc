@@ -37,6 +37,22 @@ class MachineLimitsTest : public testing::Test {
   const Machine free_ = MeasureMachine(MakeTempDir());
 };
 
+TEST_F(MachineLimitsTest, GpusAreThoseOfItsDevicesOrThoseThatCudaMaySee) {
+  EXPECT_THAT(GpusOf(folder_ + "/none", std::nullopt), testing::IsEmpty());
+  for (const char* name : {"nvidia7", "nvidia2", "nvidiactl", "nvidia-uvm", "null"}) {
+    Write(name, "");
+  }
+  EXPECT_THAT(GpusOf(folder_, std::nullopt), testing::ElementsAre("0", "1"));
+  struct Row {
+    const char* visible;
+    std::vector<std::string> gpus;
+  };
+  const Row rows[] = {{"", {}},          {"-1", {}},
+                      {"3", {"3"}},      {"1, 0", {"1", "0"}},
+                      {"0,-1,2", {"0"}}, {"GPU-8932f937,GPU-12", {"GPU-8932f937", "GPU-12"}}};
+  for (const Row& row : rows) EXPECT_EQ(GpusOf(folder_, row.visible), row.gpus) << row.visible;
+}
+
 TEST_F(MachineLimitsTest, WithoutControlGroupsItIsWhatTheKernelTells) {
   EXPECT_GE(free_.cpus, 1);
   EXPECT_GT(free_.memory_mib, 64);

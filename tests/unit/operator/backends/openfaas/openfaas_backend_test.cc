@@ -32,8 +32,8 @@ class OpenFaas : public AtStandIn {
 
   void Start(OpenFaasBackend::Options options = {}) {
     options.gateway.endpoint = {.scheme = "http", .host = "gateway", .port = 8080};
-    options.functions.worker_image = "worker:1";
-    options.functions.server_image = "server:1";
+    options.functions.images.worker = "worker:1";
+    options.functions.images.server = "server:1";
     Do([&] {
       backend_ = std::make_unique<OpenFaasBackend>(client_, process_.runtime(), gateway_.Connect(),
                                                    std::move(options));

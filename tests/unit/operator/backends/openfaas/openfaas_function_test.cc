@@ -28,7 +28,7 @@ FunctionGroup Member(const std::string& job = "digits", const std::string& group
   return of;
 }
 
-OpenFaasOptions Images() { return {.worker_image = "worker:1", .server_image = "server:1"}; }
+OpenFaasOptions Images() { return {.images = {.worker = "worker:1", .server = "server:1"}}; }
 
 TEST(OpenFaasFunction, TellsByALabelWhereOthersConnect) {
   FunctionGroup member = Member();
@@ -177,7 +177,7 @@ TEST(OpenFaasFunction, WhatAFunctionCannotHaveIsNamed) {
 
 TEST(OpenFaasFunction, WithoutAnImageTheNextStepIsNamed) {
   const Status refused =
-      OpenFaasFunction(Member("digits", "servers"), "x", {.worker_image = "w"}).status();
+      OpenFaasFunction(Member("digits", "servers"), "x", {.images = {.worker = "w"}}).status();
   EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(refused.message(), HasSubstr("--server-image"));
 }

@@ -82,6 +82,7 @@ UsageStatus UsageOf(const Job& job, const Platform& platform, const PlanCandidat
 TEST(Bills, OfARunThatTakesWhatWasPredictedAreThePredictedCost) {
   int compared = 0;
   int with_requests = 0;
+  int with_gpus = 0;
   for (uint64_t seed = 1; seed <= kInstances; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     PlannerInput input = RandomExtendedInput(seed);
@@ -99,6 +100,7 @@ TEST(Bills, OfARunThatTakesWhatWasPredictedAreThePredictedCost) {
     if (candidate.bill.invocations > kMostSlices) continue;
     Job job;
     job.status.plan = outcome->plan;
+    job.spec.functions.gpu = input.limits.gpu;
     Chooser choose(seed);
     const UsageStatus usage = UsageOf(job, input.platform, candidate, &choose);
     ASSERT_NEAR(usage.cost, cost, kRounding * cost);
@@ -106,9 +108,11 @@ TEST(Bills, OfARunThatTakesWhatWasPredictedAreThePredictedCost) {
                 kRounding * candidate.bill.gib_seconds);
     ++compared;
     if (candidate.bill.put_requests > 0) ++with_requests;
+    if (candidate.bill.gpu_seconds > 0) ++with_gpus;
   }
   EXPECT_GE(compared, kInstances / 2);
   EXPECT_GE(with_requests, kInstances / 4);
+  EXPECT_GE(with_gpus, kInstances / 20);
 }
 
 // --- Slices that are not over, or lost ---

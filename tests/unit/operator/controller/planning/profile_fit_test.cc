@@ -69,6 +69,26 @@ TEST(ProfilePlan, WhoFillsFindsRoomOnAMachine) {
   EXPECT_EQ(MakeProfilePlan(JobSpec{}, platform).functions, 1);
 }
 
+TEST(ProfilePlan, StartsNoMoreFunctionsThanThereAreGpus) {
+  struct Row {
+    int gpu;
+    OptionalQuantity gpus;
+    int functions;
+  };
+  JobSpec spec;
+  for (const Row& row : {Row{0, 0, 2}, Row{1, 1, 1}, Row{1, 2, 2}, Row{1, 0, 1}, Row{1, {}, 2}}) {
+    spec.functions.gpu = row.gpu;
+    Platform platform = TwoCores();
+    platform.total_gpus = row.gpus;
+    const ProfilePlan plan = MakeProfilePlan(spec, platform);
+    EXPECT_EQ(plan.functions, row.functions) << row.gpu << " of " << row.gpus;
+    EXPECT_EQ(plan.gpu, row.gpu);
+  }
+  Platform platform = TwoCores();
+  platform.nodes = {{4096, 4000, 10, 1}, {4096, 4000, 10}};
+  EXPECT_EQ(MakeProfilePlan(spec, platform).functions, 1);
+}
+
 TEST(FitRate, AMeasuredLineStaysALine) {
   const TrainingRate rate = FitRate({{256, 300}, {640, 700}, {1024, 1080}});
   EXPECT_FALSE(rate.max_samples_per_second.has_value());
@@ -171,6 +191,19 @@ TEST(AtSize, AStepTakesAsMuchLongerAsTheShareOfACoreIsSmaller) {
   platform.milli_cpu_per_gib = 0;
   EXPECT_THAT(AtSize(whole, platform, 256).record.profile_iteration_seconds,
               testing::Each(testing::DoubleEq(0.1)));
+}
+
+TEST(AtSize, AStepOnAGpuTakesAsLongInFunctionsOfEachSize) {
+  ProfileSample whole;
+  whole.memory_mib = 1024;
+  whole.record.profile_iteration_seconds = {0.01, 0.02};
+  whole.record.profile_evaluation_samples_per_second = 500;
+  const ProfileSample smaller = AtSize(whole, TwoCores(), 256, 1);
+  EXPECT_EQ(smaller.memory_mib, 256);
+  EXPECT_EQ(smaller.record.profile_iteration_seconds, whole.record.profile_iteration_seconds);
+  EXPECT_EQ(smaller.record.profile_evaluation_samples_per_second, 500);
+  EXPECT_NE(AtSize(whole, TwoCores(), 256).record.profile_iteration_seconds,
+            whole.record.profile_iteration_seconds);
 }
 
 TEST(AtSize, StepsOfTwoThreadsTakeTwiceAsLongOnOneCore) {
@@ -351,6 +384,7 @@ TEST(ProfileSignature, ChangesWithWhatChangesTheRate) {
   EXPECT_TRUE(changed([](JobSpec* s) { s->object_store.uri = "s3://bucket"; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->training.global_batch_size = 96; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->training.micro_batch_size = 4; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->functions.gpu = 1; }));
   EXPECT_TRUE(changed(
       [](JobSpec* s) { s->pod_template.containers = {{.name = "worker", .image = "worker:2"}}; }));
 }
