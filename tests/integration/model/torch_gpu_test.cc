@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <span>
 #include <sstream>
@@ -16,6 +17,7 @@
 
 #include "common/base/bytes.h"
 #include "tests/support/model_fixture.h"
+#include "trainer_function/model/network_model.h"
 #include "trainer_function/model/torch_device.h"
 #include "trainer_function/model/torch_script_model.h"
 
@@ -230,6 +232,96 @@ TEST_F(Gpu, ScriptTrainsToTheSameBitsTwice) {
   EXPECT_EQ(weights, again);
   RecordBits(weights);
 }
+
+struct NetworkCase {
+  const char* name;
+  std::map<std::string, std::vector<double>> parameters;
+  std::vector<int64_t> sample_shape;
+};
+
+// The built-in networks, which are TorchScript: convolutions of many channels, batch norm and its
+// buffers, embeddings.
+class GpuEveryNetwork : public Gpu, public testing::WithParamInterface<NetworkCase> {
+ protected:
+  std::unique_ptr<TrainableModel> Make(ComputeDevice device) const {
+    ModelFixture fixture;
+    fixture.config.model.name = GetParam().name;
+    fixture.config.model.parameters = {GetParam().parameters.begin(), GetParam().parameters.end()};
+    fixture.config.loss = Loss::kCrossEntropy;
+    fixture.dataset = Data().dataset;
+    auto model = MakeBuiltinModel(fixture.config, fixture.dataset, 1, device);
+    EXPECT_TRUE(model.ok()) << model.status().ToString();
+    if (!model.ok()) return nullptr;
+    (*model)->Initialize(7);
+    return std::move(model).value();
+  }
+  static ModelFixture Data() {
+    ModelFixture fixture;
+    fixture.dataset.samples = 100;
+    fixture.dataset.feature_shape = GetParam().sample_shape;
+    fixture.dataset.classes = 10;
+    return fixture;
+  }
+  // Token ids from 0 to 9 where a sample is a text.
+  static Batch MakeBatch(int64_t samples) {
+    Batch batch = Data().MakeBatch(samples);
+    if (batch.feature_shape.size() > 1) return batch;
+    for (float& feature : batch.features) feature = std::floor((feature + 0.5f) * 10);
+    return batch;
+  }
+};
+
+std::vector<float> Buffers(const TrainableModel& model) {
+  std::vector<float> flat(static_cast<size_t>(model.buffer_size()));
+  model.GetBuffers(flat);
+  return flat;
+}
+
+// Each of many layers adds its own rounding, and where a sum is close to 0 it decides what a ReLU
+// lets through: bounds are wider than those of small models.
+TEST_P(GpuEveryNetwork, IsCloseToTheProcessorAndTrainsToTheSameBitsTwice) {
+  const auto gpu = Make(ComputeDevice::kCuda);
+  const auto twin = Make(ComputeDevice::kCuda);
+  const auto cpu = Make(ComputeDevice::kCpu);
+  ASSERT_TRUE(gpu != nullptr && twin != nullptr && cpu != nullptr);
+  EXPECT_EQ(Parameters(*gpu), Parameters(*cpu));
+  const Batch batch = MakeBatch(32);
+  const Step step = TakeStep(*gpu, batch);
+  const Step expected = TakeStep(*cpu, batch);
+  EXPECT_NEAR(step.loss_sum, expected.loss_sum, 1e-3 * expected.loss_sum);
+  double difference = 0;
+  double norm = 0;
+  for (size_t i = 0; i < expected.gradient.size(); ++i) {
+    difference += std::pow(double{step.gradient[i]} - expected.gradient[i], 2);
+    norm += std::pow(double{expected.gradient[i]}, 2);
+  }
+  EXPECT_LE(std::sqrt(difference / norm), 2e-2);
+  const std::vector<float> buffers = Buffers(*gpu);
+  const std::vector<float> expected_buffers = Buffers(*cpu);
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    ASSERT_NEAR(buffers[i], expected_buffers[i], 1e-3 * (1 + std::abs(expected_buffers[i]))) << i;
+  }
+  (void)TakeStep(*twin, batch);
+  std::vector<float> weights;
+  std::vector<float> again;
+  EXPECT_EQ(Train(*gpu, batch, 5, &weights), Train(*twin, batch, 5, &again));
+  EXPECT_EQ(weights, again);
+  EXPECT_EQ(Buffers(*gpu), Buffers(*twin));
+  RecordProperty("gradientDifference", std::to_string(std::sqrt(difference / norm)));
+  RecordBits(weights);
+}
+
+const NetworkCase kNetworks[] = {
+    {"resnet18", {}, {3, 32, 32}},
+    {"resnet18", {{"groupNorm", {1}}}, {3, 32, 32}},
+    {"mobilenet", {{"dropout", {0}}}, {3, 32, 32}},
+    {"textcnn", {{"vocabulary", {10}}, {"dropout", {0}}}, {16}},
+};
+INSTANTIATE_TEST_SUITE_P(All, GpuEveryNetwork, testing::ValuesIn(kNetworks),
+                         [](const auto& instance) {
+                           return std::string(instance.param.name) +
+                                  (instance.param.parameters.contains("groupNorm") ? "_group" : "");
+                         });
 
 // TF32 would round the numbers to 11 bits, an error of up to 5e-4.
 TEST_F(Gpu, ProductsAreOfFloat32) {
