@@ -34,6 +34,15 @@ class OpenFaas(unittest.TestCase):
             self.assertIn({"name": "openfaas", "secret": {"secretName": "basic-auth"}}, each["volumes"])
             self.assertFalse([word for word in container["args"] if "network-policies" in word])
 
+    def test_workers_with_a_gpu_have_an_image_of_their_own_on_knative_where_one_is_named(self):
+        def told(**values):
+            (container,) = pod(objects(values)["Deployment", NAMESPACE, NAME])["containers"]
+            return [word for word in container["args"] if "gpu" in word]
+        image = {"registry": "r.example", "repository": "cuda", "tag": "7"}
+        self.assertEqual([], told())
+        self.assertEqual(["--worker-gpu-image=r.example/cuda:7"], told(workerGpuImage=image))
+        self.assertEqual([], told(workerGpuImage=image, **GATEWAY))
+
     def test_its_rights_are_in_the_namespace_of_functions(self):
         sets = yaml.safe_load((CHART / "files/rbac-rules.yaml").read_text())["sets"]
         made = objects(GATEWAY)
