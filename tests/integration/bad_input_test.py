@@ -313,6 +313,10 @@ class Functions(BadInput):
                 self.assertRegex(error, expected)
                 self.assertEqual(error.count("\n"), 1, error)
 
+    def test_a_gpu_that_is_not_there(self):
+        run = self.train(job(functions={"gpu": 1}), environment={"CUDA_VISIBLE_DEVICES": ""})
+        self.says(run, USAGE, r"spec\.functions\.gpu: there is no GPU for functions here .*leave it out")
+
     def test_a_port_in_use(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
