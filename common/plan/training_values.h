@@ -7,9 +7,15 @@
 
 namespace lambdadnn {
 
-enum class DatasetFormat { kIdx, kCifar10, kCsv, kNpy };
+enum class DatasetFormat { kIdx, kCifar10, kCifar100, kCsv, kNpy };
 template <>
-inline constexpr auto kEnumNames<DatasetFormat> = EnumNameTable("IDX", "CIFAR10", "CSV", "NPY");
+inline constexpr auto kEnumNames<DatasetFormat> =
+    EnumNameTable("IDX", "CIFAR10", "CIFAR100", "CSV", "NPY");
+
+// Of CIFAR-100: 100 classes, or the 20 that they belong to.
+enum class CifarLabels { kFine, kCoarse };
+template <>
+inline constexpr auto kEnumNames<CifarLabels> = EnumNameTable("Fine", "Coarse");
 
 enum class Loss { kCrossEntropy, kMse, kBceWithLogits };
 template <>

@@ -44,6 +44,9 @@ Json DatasetToJson(const DatasetConfig& dataset) {
                {"augmentCropPadding", dataset.augment_crop_padding},
                {"labelColumn", dataset.label_column},
                {"csvHeader", dataset.csv_header}};
+  if (dataset.cifar100_labels != CifarLabels::kFine) {
+    json["cifar100Labels"] = EnumName(dataset.cifar100_labels);
+  }
   if (dataset.rendered_digits) {
     json["renderedDigits"] = {{"train", dataset.rendered_digits->train},
                               {"test", dataset.rendered_digits->test},
@@ -67,6 +70,7 @@ void ReadDataset(const Json& json, const std::string& path, DatasetConfig* out,
   reader.Optional("augmentCropPadding", &out->augment_crop_padding);
   reader.Optional("labelColumn", &out->label_column);
   reader.Optional("csvHeader", &out->csv_header);
+  reader.Optional("cifar100Labels", &out->cifar100_labels);
   if (const Json* digits = reader.Child("renderedDigits")) {
     RenderedDigitsConfig& rendered = out->rendered_digits.emplace();
     JsonReader inner(*digits, reader.PathOf("renderedDigits"), errors);

@@ -52,6 +52,7 @@ struct DatasetConfig {
   int augment_crop_padding = 0;
   std::string label_column;  // CSV: name or index; empty = last
   bool csv_header = true;
+  CifarLabels cifar100_labels = CifarLabels::kFine;
 };
 
 struct OptimizerConfig {

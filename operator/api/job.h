@@ -67,7 +67,8 @@ struct DatasetSpec {
     bool header = true;
     friend bool operator==(const Csv&, const Csv&) = default;
   };
-  std::optional<Csv> csv;  // with format CSV alone
+  std::optional<Csv> csv;                      // with format CSV alone
+  std::optional<CifarLabels> cifar100_labels;  // with format CIFAR100 alone
   // The built-in generator of demo data instead of a URI (format IDX).
   struct RenderedDigits {
     int64_t train = 12000;

@@ -137,6 +137,11 @@ DatasetSpec DecodeDataset(const Json& json, Errors* errors) {
     nested.Finish();
     dataset.csv = options;
   }
+  if (const Json* cifar = reader.Child("cifar100")) {
+    JsonReader nested(*cifar, reader.PathOf("cifar100"), errors);
+    nested.Optional("labels", &dataset.cifar100_labels.emplace(CifarLabels::kFine));
+    nested.Finish();
+  }
   if (const Json* digits = reader.Child("renderedDigits")) {
     DatasetSpec::RenderedDigits rendered;
     JsonReader nested(*digits, reader.PathOf("renderedDigits"), errors);

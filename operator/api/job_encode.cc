@@ -89,6 +89,9 @@ Json EncodeDataset(const DatasetSpec& dataset) {
     json["csv"] = {{"header", dataset.csv->header}};
     PutText(&json["csv"], "labelColumn", dataset.csv->label_column);
   }
+  if (dataset.cifar100_labels) {
+    json["cifar100"] = {{"labels", EnumName(*dataset.cifar100_labels)}};
+  }
   if (dataset.rendered_digits) {
     json["renderedDigits"] = {{"train", dataset.rendered_digits->train},
                               {"test", dataset.rendered_digits->test},

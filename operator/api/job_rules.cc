@@ -385,7 +385,7 @@ constexpr JobRule kRules[] = {
      }},
     {"spec.dataset", "", "set exactly one of uri and renderedDigits",
      [](const Json& self, const Json*) { return Has(self, "uri") != Has(self, "renderedDigits"); }},
-    {"spec.dataset", "", "format is required with uri: IDX, CIFAR10, CSV or NPY",
+    {"spec.dataset", "", "format is required with uri: IDX, CIFAR10, CIFAR100, CSV or NPY",
      [](const Json& self, const Json*) { return !Has(self, "uri") || Has(self, "format"); }},
     {"spec.dataset", "", "rendered digits are of format IDX; remove format",
      [](const Json& self, const Json*) {
@@ -396,6 +396,11 @@ constexpr JobRule kRules[] = {
      [](const Json& self, const Json*) {
        return !Has(self, "csv") ||
               FindEnum<DatasetFormat>(Text(self, "format")) == DatasetFormat::kCsv;
+     }},
+    {"spec.dataset", "", "cifar100 belongs to format CIFAR100; remove it or use format CIFAR100",
+     [](const Json& self, const Json*) {
+       return !Has(self, "cifar100") ||
+              FindEnum<DatasetFormat>(Text(self, "format")) == DatasetFormat::kCifar100;
      }},
     {"spec.dataset", "", "testUri needs uri",
      [](const Json& self, const Json*) { return !Has(self, "testUri") || Has(self, "uri"); }},

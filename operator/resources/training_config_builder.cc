@@ -47,6 +47,7 @@ DatasetConfig BuildDataset(const DatasetSpec& spec) {
     dataset.label_column = spec.csv->label_column;
     dataset.csv_header = spec.csv->header;
   }
+  if (spec.cifar100_labels) dataset.cifar100_labels = *spec.cifar100_labels;
   if (spec.rendered_digits) {
     dataset.rendered_digits = RenderedDigitsConfig{
         spec.rendered_digits->train, spec.rendered_digits->test, spec.rendered_digits->seed};

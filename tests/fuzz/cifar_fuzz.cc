@@ -11,5 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static_cast<void>(store->ObjectStore::Put(
       "batch.bin", ByteView(reinterpret_cast<const std::byte*>(data), size)));
   ReadEverything(config, store);
+  config.format = DatasetFormat::kCifar100;
+  ReadEverything(config, store);
   return 0;
 }

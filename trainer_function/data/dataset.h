@@ -53,8 +53,8 @@ DatasetConfig DatasetOf(const TrainingConfig& training);
 std::string DescribeDataset(const DatasetConfig& config);
 
 // Opens by format (which files: open_readers.h) and reads headers (CSV: one pass over the
-// rows). `store` is opened at LocateDataset(config)->folder_uri. Bytes (IDX, CIFAR-10, uint8 NPY)
-// are divided by 255 unless config.scale is set to something else than 1.
+// rows). `store` is opened at LocateDataset(config)->folder_uri. Bytes (IDX, CIFAR, uint8 NPY) are
+// divided by 255 unless config.scale is set to something else than 1.
 // With config.rendered_digits no store is used: `store` may be null.
 Result<std::unique_ptr<Dataset>> OpenDataset(const DatasetConfig& config,
                                              const std::shared_ptr<ObjectStore>& store);

@@ -165,6 +165,8 @@ Result<DatasetFormat> DetectFormat(const DatasetConfig& config,
                                        {".csv.gz", DatasetFormat::kCsv},
                                        {".npy", DatasetFormat::kNpy},
                                        {".npz", DatasetFormat::kNpy},
+                                       {"/train.bin", DatasetFormat::kCifar100},
+                                       {"/test.bin", DatasetFormat::kCifar100},
                                        {".bin", DatasetFormat::kCifar10},
                                        {"-ubyte", DatasetFormat::kIdx},
                                        {"-ubyte.gz", DatasetFormat::kIdx}}) {

@@ -74,6 +74,16 @@ Result<Reader> OpenCifarSet(const DatasetConfig& config, const Store& store,
   return OpenCifar10(std::move(files), config.classes);
 }
 
+Result<Reader> OpenCifar100Set(const DatasetConfig& config, const Store& store,
+                               const std::string& path, SetName set) {
+  const std::string name = IsDataFileName(path)
+                               ? path
+                               : InFolder(path, set == SetName::kTrain ? "train.bin" : "test.bin");
+  std::vector<DataFile> files(1);
+  LDNN_ASSIGN_OR_RETURN(files[0], OpenFirst(store, {name}, false, "CIFAR-100 file"));
+  return OpenCifar100(std::move(files), config.cifar100_labels, config.classes);
+}
+
 Result<Reader> OpenCsvSet(const DatasetConfig& config, const Store& store, const std::string& path,
                           SetName set) {
   const std::string name = IsDataFileName(path)
@@ -229,7 +239,8 @@ bool IsDataFileName(std::string_view name) {
 
 Result<SampleReaders> OpenReaders(const DatasetConfig& config, const DatasetLocation& location,
                                   const std::shared_ptr<ObjectStore>& store) {
-  static constexpr OpenSet kOpeners[] = {OpenIdxSet, OpenCifarSet, OpenCsvSet, OpenNpySet};
+  static constexpr OpenSet kOpeners[] = {OpenIdxSet, OpenCifarSet, OpenCifar100Set, OpenCsvSet,
+                                         OpenNpySet};
   static_assert(std::size(kOpeners) == kEnumNames<DatasetFormat>.size());
   return OpenBoth(kOpeners[static_cast<size_t>(config.format)], config, location, store);
 }

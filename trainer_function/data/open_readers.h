@@ -5,6 +5,7 @@
 //   IDX      train-images-idx3-ubyte, train-labels-idx1-ubyte and t10k-…, also .gz; or the images
 //            file, whose labels file has "labels" and "idx1" in its name instead
 //   CIFAR10  data_batch_1.bin to data_batch_5.bin and test_batch.bin; or one .bin file
+//   CIFAR100 train.bin and test.bin; or one .bin file
 //   CSV      train.csv and test.csv, also .gz; or one .csv file
 //   NPY      data.npz or a .npz file with x_train, y_train, x_test, y_test (or x, y); the same
 //            names as .npy files in a folder; or the features' .npy file, with x for y in its name

@@ -202,13 +202,23 @@ TEST(SliceCodec, AValueThatIsNotKnownIsRefusedWithThoseThatAre) {
   EXPECT_EQ(message("/dataset/format", "CSV"), "");
   EXPECT_EQ(message("/dataset/format", "csv"),
             "training.dataset.format: \"csv\" is not known here; did you mean CSV? There are IDX, "
-            "CIFAR10, CSV, NPY");
+            "CIFAR10, CIFAR100, CSV, NPY");
   EXPECT_EQ(message("/loss", "Hinge"),
             "training.loss: \"Hinge\" is not known here; there are CrossEntropy, MSE, "
             "BCEWithLogits");
   EXPECT_THAT(message("/optimizer/name", "LAMB"), HasSubstr("there are SGD, Adam, AdamW"));
   EXPECT_THAT(message("/optimizer/schedule/name", "Poly"),
               HasSubstr("there are Constant, Step, Cosine"));
+}
+
+TEST(SliceCodec, TheLabelsOfCifar100ComeThrough) {
+  SliceRequest request = ExampleRequest();
+  request.training.dataset.format = DatasetFormat::kCifar100;
+  request.training.dataset.cifar100_labels = CifarLabels::kCoarse;
+  const auto decoded = DecodeSliceRequest(EncodeSliceRequest(request));
+  ASSERT_TRUE(decoded.ok()) << decoded.status().ToString();
+  EXPECT_EQ(decoded->training.dataset.format, DatasetFormat::kCifar100);
+  EXPECT_EQ(decoded->training.dataset.cifar100_labels, CifarLabels::kCoarse);
 }
 
 TEST(SliceCodec, RenderedDigitsComeThroughWhole) {

@@ -62,6 +62,7 @@ DatasetSpec FullDataset() {
   dataset.augment_flip = true;
   dataset.augment_crop_padding = 4;
   dataset.csv = DatasetSpec::Csv{"digit", false};
+  dataset.cifar100_labels = CifarLabels::kCoarse;
   dataset.rendered_digits = DatasetSpec::RenderedDigits{600, 100, 7};
   return dataset;
 }

@@ -76,5 +76,47 @@ TEST(Cifar10Errors, NameFileAndRecord) {
   EXPECT_THAT(fixture.Error().message(), HasSubstr("data_batch_3.bin"));
 }
 
+// Labels 19 - i and 90 + i, so that a reader that takes the wrong byte is found out.
+std::string Records100(int count) {
+  std::string file;
+  for (int i = 0; i < count; ++i) {
+    file += static_cast<char>(19 - i);
+    file += static_cast<char>(90 + i);
+    file += Count(3072, static_cast<size_t>(i));
+  }
+  return file;
+}
+
+TEST(Cifar100, LabelsAreTheFineOnesUnlessTheCoarseOnesAreAskedFor) {
+  DataFixture fixture(DatasetFormat::kCifar100);
+  fixture.File("train.bin", Records100(4)).File("test.bin", Records100(2));
+  const auto fine = fixture.MustOpen();
+  EXPECT_EQ(fine->info().samples, 4);
+  EXPECT_EQ(fine->info().test_samples, 2);
+  EXPECT_EQ(fine->info().classes, 100);
+  EXPECT_THAT(fine->info().feature_shape, ElementsAre(3, 32, 32));
+  const Batch batch = LoadAndRead(*fine, {0, 3});
+  EXPECT_THAT(batch.labels, ElementsAre(90, 93));
+  EXPECT_FLOAT_EQ(batch.features[0], 0);
+  EXPECT_FLOAT_EQ(batch.features[3072], 3.0f / 255);
+  fixture.config.cifar100_labels = CifarLabels::kCoarse;
+  const auto coarse = fixture.MustOpen();
+  EXPECT_EQ(coarse->info().classes, 20);
+  EXPECT_THAT(LoadAndRead(*coarse, {0, 3}).labels, ElementsAre(19, 16));
+}
+
+TEST(Cifar100Errors, NameFileAndRecord) {
+  DataFixture fixture(DatasetFormat::kCifar100);
+  EXPECT_EQ(fixture.Error().code(), StatusCode::kNotFound);
+  fixture.File("train.bin", Records100(2) + "x");
+  EXPECT_THAT(fixture.Error().message(),
+              AllOf(HasSubstr("train.bin"), HasSubstr("no CIFAR-100 file"), HasSubstr("record 2")));
+  std::string wrong = Records100(2);
+  wrong[3074 + 1] = 100;
+  fixture.File("train.bin", wrong);
+  EXPECT_THAT(fixture.Error().message(),
+              AllOf(HasSubstr("train.bin"), HasSubstr("record 1"), HasSubstr("label 100")));
+}
+
 }  // namespace
 }  // namespace lambdadnn

@@ -70,6 +70,7 @@ TEST(DetectFormat, ByNameOfTheFileOrFilesOfTheFolder) {
                                      {"a.npz", DatasetFormat::kNpy},
                                      {"x.npy", DatasetFormat::kNpy},
                                      {"a.bin", DatasetFormat::kCifar10},
+                                     {"train.bin", DatasetFormat::kCifar100},
                                      {"train-images-idx3-ubyte.gz", DatasetFormat::kIdx}}) {
     fixture.config.uri = std::string("s3://b/") + name;
     EXPECT_EQ(*DetectFormat(fixture.config, fixture.store), format);
