@@ -16,7 +16,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly LIBRARY_PACKAGES=(
   libcpprest-dev libyaml-cpp-dev libssl-dev zlib1g-dev libspdlog-dev nlohmann-json3-dev
-  libcli11-dev libxxhash-dev libboost-dev libboost-system-dev libboost-context-dev
+  libjpeg62-turbo-dev libpng-dev libcli11-dev libxxhash-dev libboost-dev libboost-system-dev libboost-context-dev
 )
 readonly COMPILE_PACKAGES=(g++ cmake ninja-build ccache "${LIBRARY_PACKAGES[@]}")
 readonly TEST_LIBRARY_PACKAGES=(libgtest-dev libgmock-dev librapidcheck-dev)

@@ -12,7 +12,7 @@ namespace {
 
 const std::vector<int64_t> kShape = {2, 3, 4};
 
-std::vector<float> Image() {
+std::vector<float> CountedImage() {
   std::vector<float> image(24);
   std::iota(image.begin(), image.end(), 1.0f);
   return image;
@@ -20,7 +20,7 @@ std::vector<float> Image() {
 
 std::vector<float> Augmented(const Augmentation& augmentation, uint64_t seed, int64_t sample) {
   std::vector<float> out(24, -1.0f);
-  Augment(augmentation, kShape, seed, sample, Image(), out);
+  Augment(augmentation, kShape, seed, sample, CountedImage(), out);
   return out;
 }
 
@@ -35,7 +35,7 @@ TEST(Augment, IsAFunctionOfSeedAndSampleOnly) {
 }
 
 TEST(Augment, FlipMirrorsEachRowOrNothing) {
-  const std::vector<float> image = Image();
+  const std::vector<float> image = CountedImage();
   std::vector<float> mirrored(24);
   for (size_t row = 0; row < 6; ++row) {
     for (size_t x = 0; x < 4; ++x) mirrored[row * 4 + x] = image[row * 4 + 3 - x];
@@ -54,7 +54,7 @@ TEST(Augment, CropShiftsBothWaysAndFillsWithZero) {
   for (int64_t sample = 0; sample < 500; ++sample) seen.insert(Augmented({false, 1}, 3, sample));
   EXPECT_EQ(seen.size(), 9u);
   std::vector<float> down_right(24);
-  const std::vector<float> image = Image();
+  const std::vector<float> image = CountedImage();
   for (size_t channel = 0; channel < 2; ++channel) {
     for (size_t y = 1; y < 3; ++y) {
       for (size_t x = 1; x < 4; ++x) {

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/data/images/resize_image.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lambdadnn {
+namespace {
+
+// Weights are whole numbers of 1 / 2^22, as in Pillow: sums of bytes times weights fit 32 bits, and
+// no processor rounds them otherwise.
+constexpr int kWeightBits = 22;
+
+// One line of an image, scaled: each pixel is a weighted mean of `weights_each` of the old ones or
+// fewer, from first[i] on.
+struct ScaledLine {
+  std::vector<int64_t> first;
+  std::vector<int64_t> count;
+  std::vector<int32_t> weights;  // weights_each of each pixel
+  int64_t weights_each = 0;
+};
+
+// Pixels [begin, begin + wanted) of a line of `old` pixels that is scaled to `scaled`.
+ScaledLine ScaleLine(int64_t old, int64_t scaled, int64_t begin, int64_t wanted) {
+  const double scale = static_cast<double>(old) / static_cast<double>(scaled);
+  const double reach = std::max(scale, 1.0);  // of the triangle that weighs old pixels
+  ScaledLine line;
+  line.weights_each = 2 * static_cast<int64_t>(std::ceil(reach)) + 1;
+  line.weights.resize(static_cast<size_t>(wanted * line.weights_each));
+  std::vector<double> exact(static_cast<size_t>(line.weights_each));
+  for (int64_t i = 0; i < wanted; ++i) {
+    const double centre = (static_cast<double>(begin + i) + 0.5) * scale;
+    const int64_t from = std::max<int64_t>(0, static_cast<int64_t>(centre - reach + 0.5));
+    const int64_t to = std::min(old, static_cast<int64_t>(centre + reach + 0.5));
+    double sum = 0;
+    for (int64_t at = from; at < to; ++at) {
+      const double distance = std::abs((static_cast<double>(at) - centre + 0.5) * (1.0 / reach));
+      exact[static_cast<size_t>(at - from)] = distance < 1 ? 1 - distance : 0;
+      sum += exact[static_cast<size_t>(at - from)];
+    }
+    for (int64_t k = 0; k < to - from; ++k) {
+      const double share = exact[static_cast<size_t>(k)] / sum;
+      line.weights[static_cast<size_t>(i * line.weights_each + k)] =
+          static_cast<int32_t>(0.5 + share * (1 << kWeightBits));
+    }
+    line.first.push_back(from);
+    line.count.push_back(to - from);
+  }
+  return line;
+}
+
+uint8_t ToByte(int32_t sum) { return static_cast<uint8_t>(std::clamp(sum >> kWeightBits, 0, 255)); }
+
+// Rows of an image, or its columns.
+struct Lines {
+  int64_t count = 0;
+  int64_t line_step = 0;   // bytes from one to the next
+  int64_t pixel_step = 0;  // bytes from one pixel of a line to the next
+};
+
+// `in` begins with pixel `skipped` of each line.
+void ScaleLines(const ScaledLine& line, const uint8_t* in, const Lines& from, uint8_t* out,
+                const Lines& to, int64_t skipped, int channels) {
+  for (int64_t i = 0; i < from.count; ++i) {
+    for (size_t pixel = 0; pixel < line.first.size(); ++pixel) {
+      const int32_t* const weights =
+          line.weights.data() + static_cast<int64_t>(pixel) * line.weights_each;
+      const uint8_t* const first =
+          in + i * from.line_step + (line.first[pixel] - skipped) * from.pixel_step;
+      uint8_t* const result = out + i * to.line_step + static_cast<int64_t>(pixel) * to.pixel_step;
+      for (int channel = 0; channel < channels; ++channel) {
+        int32_t sum = 1 << (kWeightBits - 1);
+        for (int64_t k = 0; k < line.count[pixel]; ++k) {
+          sum += weights[k] * first[k * from.pixel_step + channel];
+        }
+        result[channel] = ToByte(sum);
+      }
+    }
+  }
+}
+
+// Half of what sticks out, halves to the even number: Python's round().
+int64_t CropBegin(int64_t scaled, int64_t wanted) {
+  const int64_t half = (scaled - wanted) / 2;
+  return (scaled - wanted) % 2 == 0 ? half : half + half % 2;
+}
+
+ImageSize CoveringSize(ImageSize size, ImageSize wanted) {
+  // Whose side needs the larger factor decides.
+  if (wanted.height * size.width >= wanted.width * size.height) {
+    return {wanted.height, wanted.height * size.width / size.height};
+  }
+  return {wanted.width * size.height / size.width, wanted.width};
+}
+
+}  // namespace
+
+Image ResizeAndCrop(const Image& image, ImageSize wanted) {
+  if (image.size == wanted) return image;
+  const ImageSize scaled = CoveringSize(image.size, wanted);
+  const ScaledLine row = ScaleLine(image.size.width, scaled.width,
+                                   CropBegin(scaled.width, wanted.width), wanted.width);
+  const ScaledLine column = ScaleLine(image.size.height, scaled.height,
+                                      CropBegin(scaled.height, wanted.height), wanted.height);
+  // First along the rows, as Pillow does, those alone that the columns need.
+  const int64_t top = column.first.front();
+  const int64_t rows = column.first.back() + column.count.back() - top;
+  const int channels = image.channels;
+  const int64_t row_bytes = image.size.width * channels;
+  const int64_t narrow_bytes = wanted.width * channels;
+  std::vector<uint8_t> narrow(static_cast<size_t>(rows * narrow_bytes));
+  ScaleLines(row, image.pixels.data() + top * row_bytes, {rows, row_bytes, channels}, narrow.data(),
+             {rows, narrow_bytes, channels}, 0, channels);
+  Image result{wanted, channels, {}};
+  result.pixels.resize(static_cast<size_t>(wanted.height * narrow_bytes));
+  ScaleLines(column, narrow.data(), {wanted.width, channels, narrow_bytes}, result.pixels.data(),
+             {wanted.width, channels, narrow_bytes}, top, channels);
+  return result;
+}
+
+}  // namespace lambdadnn
