@@ -7,10 +7,19 @@
 
 namespace lambdadnn {
 
-enum class DatasetFormat { kIdx, kCifar10, kCifar100, kCsv, kNpy };
+enum class DatasetFormat { kIdx, kCifar10, kCifar100, kCsv, kNpy, kWebDataset, kImageFolder };
 template <>
 inline constexpr auto kEnumNames<DatasetFormat> =
-    EnumNameTable("IDX", "CIFAR10", "CIFAR100", "CSV", "NPY");
+    EnumNameTable("IDX", "CIFAR10", "CIFAR100", "CSV", "NPY", "WebDataset", "ImageFolder");
+// Images of any size, in files of their own.
+constexpr bool HasImageFiles(DatasetFormat format) {
+  return format == DatasetFormat::kWebDataset || format == DatasetFormat::kImageFolder;
+}
+
+// What a sample that cannot be read means to a job.
+enum class BadSamples { kFail, kSkip };
+template <>
+inline constexpr auto kEnumNames<BadSamples> = EnumNameTable("Fail", "Skip");
 
 // Of CIFAR-100: 100 classes, or the 20 that they belong to.
 enum class CifarLabels { kFine, kCoarse };

@@ -202,6 +202,8 @@ inline std::string StoreStreamsMetric(int streams) {
 // what they are worth.
 inline constexpr const char* kBestIterationMetric = "bestIteration";
 inline constexpr const char* kBestValueMetric = "bestValue";
+// Of a worker's record with onBadSample Skip: samples that it loaded others for; absent = none.
+inline constexpr const char* kBadSamplesMetric = "badSamples";
 
 // The last line. kStopped: go on at next_iteration with a new slice; kFinished: all iterations are
 // done and the final checkpoint (and, from worker 0, the model) is written; kFailed: `error` says

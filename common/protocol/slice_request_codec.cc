@@ -47,6 +47,17 @@ Json DatasetToJson(const DatasetConfig& dataset) {
   if (dataset.cifar100_labels != CifarLabels::kFine) {
     json["cifar100Labels"] = EnumName(dataset.cifar100_labels);
   }
+  if (!dataset.channel_mean.empty()) {
+    json["channelMean"] = dataset.channel_mean;
+    json["channelStandardDeviation"] = dataset.channel_standard_deviation;
+  }
+  if (HasImageFiles(dataset.format)) {
+    json["imageHeight"] = dataset.image.height;
+    json["imageWidth"] = dataset.image.width;
+    json["imageChannels"] = dataset.image.channels;
+    json["onBadSample"] = EnumName(dataset.on_bad_sample);
+    json["maxBadSamples"] = dataset.max_bad_samples;
+  }
   if (dataset.rendered_digits) {
     json["renderedDigits"] = {{"train", dataset.rendered_digits->train},
                               {"test", dataset.rendered_digits->test},
@@ -71,6 +82,13 @@ void ReadDataset(const Json& json, const std::string& path, DatasetConfig* out,
   reader.Optional("labelColumn", &out->label_column);
   reader.Optional("csvHeader", &out->csv_header);
   reader.Optional("cifar100Labels", &out->cifar100_labels);
+  reader.Optional("channelMean", &out->channel_mean);
+  reader.Optional("channelStandardDeviation", &out->channel_standard_deviation);
+  reader.Optional("imageHeight", &out->image.height);
+  reader.Optional("imageWidth", &out->image.width);
+  reader.Optional("imageChannels", &out->image.channels);
+  reader.Optional("onBadSample", &out->on_bad_sample);
+  reader.Optional("maxBadSamples", &out->max_bad_samples);
   if (const Json* digits = reader.Child("renderedDigits")) {
     RenderedDigitsConfig& rendered = out->rendered_digits.emplace();
     JsonReader inner(*digits, reader.PathOf("renderedDigits"), errors);

@@ -29,6 +29,14 @@ struct RenderedDigitsConfig {
   uint64_t seed = 0;
 };
 
+// What images of WebDataset and ImageFolder are brought to.
+struct ImageConfig {
+  int64_t height = 0;  // 0 = that of the files, which all have the same; so is the width
+  int64_t width = 0;
+  int channels = 3;  // or 1: brightness
+  friend bool operator==(const ImageConfig&, const ImageConfig&) = default;
+};
+
 struct DatasetConfig {
   std::string uri;  // folder or file: file:///…, s3://bucket/…; relative names below are under it
   std::optional<RenderedDigitsConfig> rendered_digits;  // instead of uri; read as IDX
@@ -47,12 +55,20 @@ struct DatasetConfig {
   int64_t first_records = 0;
   double normalize_mean = 0;
   double normalize_standard_deviation = 1;
+  // For each channel (the first dimension), after normalize_mean and its standard deviation; both
+  // empty = not.
+  std::vector<double> channel_mean;
+  std::vector<double> channel_standard_deviation;
   double scale = 1;  // multiplied before normalising: IDX and CIFAR bytes use 1/255
   bool augment_flip = false;
   int augment_crop_padding = 0;
   std::string label_column;  // CSV: name or index; empty = last
   bool csv_header = true;
   CifarLabels cifar100_labels = CifarLabels::kFine;
+  ImageConfig image;
+  BadSamples on_bad_sample = BadSamples::kFail;
+  // Of WebDataset and ImageFolder, in what one function loads; more end the job. With kSkip alone.
+  int64_t max_bad_samples = 100;
 };
 
 struct OptimizerConfig {

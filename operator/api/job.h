@@ -60,6 +60,8 @@ struct DatasetSpec {
   std::vector<int64_t> feature_shape;
   double normalize_mean = 0;
   double normalize_standard_deviation = 1;
+  std::vector<double> channel_mean;  // one a channel, beside as many deviations; or none
+  std::vector<double> channel_standard_deviation;
   bool augment_flip = false;
   int augment_crop_padding = 0;
   struct Csv {
@@ -69,6 +71,16 @@ struct DatasetSpec {
   };
   std::optional<Csv> csv;                      // with format CSV alone
   std::optional<CifarLabels> cifar100_labels;  // with format CIFAR100 alone
+  // With formats WebDataset and ImageFolder alone.
+  struct Images {
+    int64_t height = 0;
+    int64_t width = 0;
+    int channels = 3;
+    friend bool operator==(const Images&, const Images&) = default;
+  };
+  std::optional<Images> image;
+  BadSamples on_bad_sample = BadSamples::kFail;
+  int64_t max_bad_samples = 100;
   // The built-in generator of demo data instead of a URI (format IDX).
   struct RenderedDigits {
     int64_t train = 12000;

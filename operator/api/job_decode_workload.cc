@@ -121,6 +121,8 @@ DatasetSpec DecodeDataset(const Json& json, Errors* errors) {
     JsonReader nested(*normalize, reader.PathOf("normalize"), errors);
     Decimal(nested, "mean", &dataset.normalize_mean);
     Decimal(nested, "standardDeviation", &dataset.normalize_standard_deviation);
+    nested.Optional("channelMean", &dataset.channel_mean);
+    nested.Optional("channelStandardDeviation", &dataset.channel_standard_deviation);
     nested.Finish();
   }
   if (const Json* augment = reader.Child("augment")) {
@@ -142,6 +144,16 @@ DatasetSpec DecodeDataset(const Json& json, Errors* errors) {
     nested.Optional("labels", &dataset.cifar100_labels.emplace(CifarLabels::kFine));
     nested.Finish();
   }
+  if (const Json* image = reader.Child("image")) {
+    DatasetSpec::Images& images = dataset.image.emplace();
+    JsonReader nested(*image, reader.PathOf("image"), errors);
+    nested.Required("height", &images.height);
+    nested.Required("width", &images.width);
+    nested.Optional("channels", &images.channels);
+    nested.Finish();
+  }
+  reader.Optional("onBadSample", &dataset.on_bad_sample);
+  reader.Optional("maxBadSamples", &dataset.max_bad_samples);
   if (const Json* digits = reader.Child("renderedDigits")) {
     DatasetSpec::RenderedDigits rendered;
     JsonReader nested(*digits, reader.PathOf("renderedDigits"), errors);

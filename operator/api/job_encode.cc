@@ -89,6 +89,21 @@ Json EncodeDataset(const DatasetSpec& dataset) {
     json["csv"] = {{"header", dataset.csv->header}};
     PutText(&json["csv"], "labelColumn", dataset.csv->label_column);
   }
+  for (const double mean : dataset.channel_mean) {
+    json["normalize"]["channelMean"].push_back(FormatDouble(mean));
+  }
+  for (const double deviation : dataset.channel_standard_deviation) {
+    json["normalize"]["channelStandardDeviation"].push_back(FormatDouble(deviation));
+  }
+  if (dataset.image) {
+    json["image"] = {{"height", dataset.image->height},
+                     {"width", dataset.image->width},
+                     {"channels", dataset.image->channels}};
+  }
+  if (dataset.on_bad_sample != BadSamples::kFail) {
+    json["onBadSample"] = EnumName(dataset.on_bad_sample);
+    json["maxBadSamples"] = dataset.max_bad_samples;
+  }
   if (dataset.cifar100_labels) {
     json["cifar100"] = {{"labels", EnumName(*dataset.cifar100_labels)}};
   }

@@ -211,6 +211,16 @@ constexpr const char* kAddedOrRemoved =
     "cannot be added or removed once the job exists; create another job";
 constexpr const char* kWhileRunning =
     "cannot be changed while the job runs; set spec.suspend to true first";
+bool IsOfImageFiles(const Json& dataset) {
+  const auto format = FindEnum<DatasetFormat>(Text(dataset, "format"));
+  return format.has_value() && HasImageFiles(*format);
+}
+
+size_t Length(const Json& self, const char* name) {
+  const Json* const list = Find(self, name);
+  return list == nullptr ? 0 : list->size();
+}
+
 constexpr const char* kAboveZero = "must be above 0";
 constexpr const char* kAtMostOne = "must be at most 1";
 constexpr const char* kBelowOne = "must be below 1";
@@ -385,7 +395,8 @@ constexpr JobRule kRules[] = {
      }},
     {"spec.dataset", "", "set exactly one of uri and renderedDigits",
      [](const Json& self, const Json*) { return Has(self, "uri") != Has(self, "renderedDigits"); }},
-    {"spec.dataset", "", "format is required with uri: IDX, CIFAR10, CIFAR100, CSV or NPY",
+    {"spec.dataset", "",
+     "format is required with uri: IDX, CIFAR10, CIFAR100, CSV, NPY, WebDataset or ImageFolder",
      [](const Json& self, const Json*) { return !Has(self, "uri") || Has(self, "format"); }},
     {"spec.dataset", "", "rendered digits are of format IDX; remove format",
      [](const Json& self, const Json*) {
@@ -402,8 +413,30 @@ constexpr JobRule kRules[] = {
        return !Has(self, "cifar100") ||
               FindEnum<DatasetFormat>(Text(self, "format")) == DatasetFormat::kCifar100;
      }},
+    {"spec.dataset", "",
+     "image belongs to formats WebDataset and ImageFolder; remove it or use one of them",
+     [](const Json& self, const Json*) { return !Has(self, "image") || IsOfImageFiles(self); }},
+    {"spec.dataset", "",
+     "onBadSample Skip belongs to formats WebDataset and ImageFolder; remove it or use one of them",
+     [](const Json& self, const Json*) {
+       return FindEnum<BadSamples>(Text(self, "onBadSample")) != BadSamples::kSkip ||
+              IsOfImageFiles(self);
+     }},
+    {"spec.dataset", "", "maxBadSamples needs onBadSample: Skip",
+     [](const Json& self, const Json*) {
+       return !Has(self, "maxBadSamples") ||
+              FindEnum<BadSamples>(Text(self, "onBadSample")) == BadSamples::kSkip;
+     }},
+    {"spec.dataset.normalize", "",
+     "channelMean and channelStandardDeviation belong together, with one number for each channel",
+     [](const Json& self, const Json*) {
+       return Length(self, "channelMean") == Length(self, "channelStandardDeviation");
+     }},
+    {"spec.dataset.normalize.channelStandardDeviation[]", "", kAboveZero, IsAboveZero},
     {"spec.dataset", "", "testUri needs uri",
      [](const Json& self, const Json*) { return !Has(self, "testUri") || Has(self, "uri"); }},
+    {"spec.dataset.image.channels", "", "must be 1 or 3",
+     [](const Json& self, const Json*) { return self == 1 || self == 3; }},
     {"spec.dataset.classes", "",
      "one class leaves nothing to tell apart; use at least 2, or 0 for numbers as targets",
      [](const Json& self, const Json*) { return self != 1; }},

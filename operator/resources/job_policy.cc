@@ -21,7 +21,7 @@ std::string WithoutSlash(std::string uri) {
 
 // The same rule as the readers of data sets have.
 bool IsDataFile(const std::string& name) {
-  static constexpr std::array kEndings = {".csv", ".npy", ".npz", ".bin", "-ubyte", ".gz"};
+  static constexpr std::array kEndings = {".csv", ".npy", ".npz", ".bin", "-ubyte", ".gz", ".tar"};
   return std::any_of(kEndings.begin(), kEndings.end(),
                      [&](const char* ending) { return name.ends_with(ending); });
 }
@@ -67,6 +67,22 @@ Status AddData(const DatasetSpec& dataset, std::set<std::string>* resources) {
   return AddFolder(FolderOf(absolute ? test : folder + "/" + test), resources);
 }
 
+// Shards and images are found by listing their folder; other formats have names of their own.
+Status AddListing(const DatasetSpec& dataset, Json* statements) {
+  if (!HasImageFiles(dataset.format)) return OkStatus();
+  std::set<std::string> folders;
+  LDNN_RETURN_IF_ERROR(AddData(dataset, &folders));
+  for (const std::string& folder : folders) {  // "bucket/path/*"
+    const size_t slash = folder.find('/');
+    statements->push_back(
+        {{"Effect", "Allow"},
+         {"Action", "s3:ListBucket"},
+         {"Resource", kResource + folder.substr(0, slash)},
+         {"Condition", {{"StringLike", {{"s3:prefix", folder.substr(slash + 1)}}}}}});
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<std::string> JobStorePolicy(const Job& job, size_t max_characters) {
@@ -99,6 +115,7 @@ Result<std::string> JobStorePolicy(const Job& job, size_t max_characters) {
        {"Action", "s3:ListBucket"},
        {"Resource", kResource + own.substr(0, slash)},
        {"Condition", {{"StringLike", {{"s3:prefix", own.substr(slash + 1) + "/*"}}}}}});
+  LDNN_RETURN_IF_ERROR(AddListing(spec.dataset, &statements));
   if (!readable.empty()) {
     Json resources = Json::array();
     for (const std::string& resource : readable) resources.push_back(kResource + resource);

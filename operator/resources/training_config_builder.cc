@@ -47,6 +47,13 @@ DatasetConfig BuildDataset(const DatasetSpec& spec) {
     dataset.label_column = spec.csv->label_column;
     dataset.csv_header = spec.csv->header;
   }
+  dataset.channel_mean = spec.channel_mean;
+  dataset.channel_standard_deviation = spec.channel_standard_deviation;
+  if (spec.image) {
+    dataset.image = {spec.image->height, spec.image->width, spec.image->channels};
+  }
+  dataset.on_bad_sample = spec.on_bad_sample;
+  dataset.max_bad_samples = spec.max_bad_samples;
   if (spec.cifar100_labels) dataset.cifar100_labels = *spec.cifar100_labels;
   if (spec.rendered_digits) {
     dataset.rendered_digits = RenderedDigitsConfig{

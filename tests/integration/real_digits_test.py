@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real input, as users have it: the UCI handwritten digits as CSV and as NumPy arrays, trained by
-`lambdadnn run` on function processes; what comes out opens in PyTorch."""
+"""Real input, as users have it: the UCI handwritten digits as CSV, as NumPy arrays and as shards of images, trained
+by `lambdadnn run` on function processes; what comes out opens in PyTorch."""
+import io
 import json
+import struct
+import tarfile
 import unittest
+import zlib
 
 import numpy
 import torch
@@ -21,8 +25,8 @@ def job(model, twin, dataset):
         "metadata": {"name": "real-digits"},
         "spec": {
             "model": {"builtin": model},
-            "dataset": {"uri": "digits", "classes": 10, **dataset,
-                        "normalize": {"mean": "0", "standardDeviation": "16"}},
+            "dataset": {"uri": "digits", "classes": 10,
+                        "normalize": {"mean": "0", "standardDeviation": "16"}, **dataset},
             "training": {"epochs": 15, "globalBatchSize": 32, "seed": 3,
                          "optimizer": {"name": "SGD", "learningRate": "0.05",
                                        "momentum": "0.9"}},
@@ -31,6 +35,33 @@ def job(model, twin, dataset):
             "profile": {"trainingSamples": 1437, "trainingBytes": 367872, "modelBytes": model_bytes,
                         "trainingRate": {"slope": "4", "intercept": "0"}},
             "backend": "Local"}})
+
+
+def png(pixels):
+    """A greyscale PNG of a matrix of bytes."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    height, width = pixels.shape
+    rows = b"".join(b"\0" + row.astype("uint8").tobytes() for row in pixels)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def export_shards(arrays, folder, damaged):
+    """Shards of 500 samples; the image of training sample `damaged` ends early."""
+    folder.mkdir()
+    for name in ("train", "test"):
+        pixels, labels = numpy.load(arrays / f"x_{name}.npy"), numpy.load(arrays / f"y_{name}.npy")
+        for begin in range(0, len(labels), 500):
+            with tarfile.open(folder / f"{name}-{begin:04}.tar", "w") as shard:
+                for i in range(begin, min(begin + 500, len(labels))):
+                    image = png(pixels[i])
+                    if name == "train" and i == damaged:
+                        image = image[:50]
+                    for ending, data in (("png", image), ("cls", str(labels[i]).encode())):
+                        member = tarfile.TarInfo(f"digits/{i:04}.{ending}")
+                        member.size = len(data)
+                        shard.addfile(member, io.BytesIO(data))
 
 
 class RealDigits(unittest.TestCase):
@@ -74,3 +105,13 @@ class RealDigits(unittest.TestCase):
     def test_cnn_on_numpy_arrays(self):
         self.train("npy", {"name": "cnn", "parameters": {"kernel": 3, "padding": 1}},
                    {"format": "NPY"}, [1, 8, 8])
+
+    def test_mlp_on_shards_of_images(self):
+        export_shards(self.bench.folder / "digits", self.bench.folder / "shards", damaged=700)
+        # Bytes come as fractions of 255; these pixels go to 16.
+        run = self.train("shards", {"name": "mlp", "parameters": {"hidden": [64]}},
+                         {"format": "WebDataset", "uri": "shards", "onBadSample": "Skip",
+                          "image": {"height": 8, "width": 8, "channels": 1},
+                          "normalize": {"channelMean": ["0"], "channelStandardDeviation": ["0.062745098"]}},
+                         [1, 8, 8])
+        self.assertEqual(1, run.report()["badSamples"])

@@ -131,17 +131,22 @@ class InflateStream final : public ByteStream {
 
 }  // namespace
 
-Result<DataFile> DataFile::Open(std::shared_ptr<ObjectStore> store, std::string key) {
+DataFile DataFile::OfSize(std::shared_ptr<ObjectStore> store, std::string key, uint64_t size) {
   DataFile file;
   file.name_ = store->Describe() + "/" + key;
-  auto info = store->Head(key);
-  if (!info.ok()) {
-    return Status(info.status().code(), file.name_ + ": " + info.status().message());
-  }
-  file.size_ = info->size;
+  file.size_ = size;
   file.key_ = std::move(key);
   file.store_ = std::move(store);
   return file;
+}
+
+Result<DataFile> DataFile::Open(std::shared_ptr<ObjectStore> store, std::string key) {
+  const auto info = store->Head(key);
+  if (!info.ok()) {
+    return Status(info.status().code(),
+                  store->Describe() + "/" + key + ": " + info.status().message());
+  }
+  return OfSize(std::move(store), std::move(key), info->size);
 }
 
 Result<Bytes> DataFile::Read(uint64_t offset, uint64_t length) const {

@@ -30,6 +30,9 @@ class DataFile {
   // kNotFound when there is no such object.
   static Result<DataFile> Open(std::shared_ptr<ObjectStore> store, std::string key);
 
+  // One whose size a listing has told.
+  static DataFile OfSize(std::shared_ptr<ObjectStore> store, std::string key, uint64_t size);
+
   // "file:///data/train.csv": for messages.
   const std::string& name() const { return name_; }
   uint64_t size() const { return size_; }

@@ -32,6 +32,9 @@ class Dataset {
   // decide the augmentation.
   virtual Result<Batch> Read(std::span<const int64_t> indices, uint64_t augment_seed) const = 0;
   virtual Result<Batch> ReadTest(Range samples) const = 0;
+  // Of those that are loaded, training and test: samples that could not be read, in whose place
+  // others are (spec.dataset.onBadSample: Skip).
+  virtual int64_t bad_samples() const { return 0; }
   // XXH3 of the training samples that are loaded, as they were stored, in order of their numbers.
   virtual uint64_t loaded_checksum() const { return 0; }
 };
@@ -53,7 +56,8 @@ DatasetConfig DatasetOf(const TrainingConfig& training);
 std::string DescribeDataset(const DatasetConfig& config);
 
 // Opens by format (which files: open_readers.h) and reads headers (CSV: one pass over the
-// rows). `store` is opened at LocateDataset(config)->folder_uri. Bytes (IDX, CIFAR, uint8 NPY) are
+// rows). `store` is opened at LocateDataset(config)->folder_uri. Bytes (IDX, CIFAR, uint8 NPY,
+// images) are
 // divided by 255 unless config.scale is set to something else than 1.
 // With config.rendered_digits no store is used: `store` may be null.
 Result<std::unique_ptr<Dataset>> OpenDataset(const DatasetConfig& config,

@@ -168,6 +168,7 @@ Result<DatasetFormat> DetectFormat(const DatasetConfig& config,
                                        {"/train.bin", DatasetFormat::kCifar100},
                                        {"/test.bin", DatasetFormat::kCifar100},
                                        {".bin", DatasetFormat::kCifar10},
+                                       {".tar", DatasetFormat::kWebDataset},
                                        {"-ubyte", DatasetFormat::kIdx},
                                        {"-ubyte.gz", DatasetFormat::kIdx}}) {
     if (uri.ends_with(ending)) return format;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "common/base/text.h"
@@ -10,6 +11,8 @@
 #include "trainer_function/data/cifar_reader.h"
 #include "trainer_function/data/csv_reader.h"
 #include "trainer_function/data/idx_reader.h"
+#include "trainer_function/data/image_reader.h"
+#include "trainer_function/data/image_source.h"
 #include "trainer_function/data/npy_reader.h"
 
 namespace lambdadnn {
@@ -205,6 +208,70 @@ Result<Reader> OpenNpySet(const DatasetConfig& config, const Store& store, const
                        "; looked for data.npz and, as .npy files, " + ListNames(set));
 }
 
+// Of the shards of a folder those are for testing whose names begin so.
+bool IsTestShard(const DataFile& shard) {
+  const std::string& name = shard.name();
+  const std::string_view last = std::string_view(name).substr(name.rfind('/') + 1);
+  return last.starts_with("test") || last.starts_with("val");
+}
+
+Result<Reader> OpenWebDatasetSet(const DatasetConfig& config, const Store& store,
+                                 const std::string& path, SetName set) {
+  std::vector<DataFile> shards;
+  if (IsDataFileName(path)) {
+    LDNN_ASSIGN_OR_RETURN(shards.emplace_back(), DataFile::Open(store, path));
+  } else {
+    LDNN_ASSIGN_OR_RETURN(shards, ListShards(store, path));
+    // A folder of its own for testing has nothing else.
+    if (set == SetName::kTrain || config.test_uri.empty()) {
+      std::erase_if(shards, [&](const DataFile& shard) {
+        return IsTestShard(shard) != (set == SetName::kTest);
+      });
+    }
+    if (shards.empty()) {
+      return NotFoundError("no shards in " + store->Describe() + (path.empty() ? "" : "/" + path) +
+                           "; looked for: *.tar" +
+                           (set == SetName::kTest ? " whose names begin with test or val" : ""));
+    }
+  }
+  LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ImageSource> source,
+                        OpenTarShards(std::move(shards), ClassesOf(config)));
+  return MakeImageReader(std::move(source), config);
+}
+
+Result<bool> HasObjects(const Store& store, const std::string& folder) {
+  LDNN_ASSIGN_OR_RETURN(const ObjectList list, store->List(folder + "/", "", 1));
+  return !list.objects.empty();
+}
+
+// The images of the folder itself, or those of its folder train, beside which test or val may be.
+Result<SampleReaders> OpenImageFolders(const DatasetConfig& config, const DatasetLocation& location,
+                                       const Store& store) {
+  const std::string train_folder = InFolder(location.train, "train");
+  LDNN_ASSIGN_OR_RETURN(const bool divided, HasObjects(store, train_folder));
+  LDNN_ASSIGN_OR_RETURN(
+      ImageFolder train,
+      OpenImageFolder(store, divided ? train_folder : location.train, ClassesOf(config), {}));
+  std::optional<std::string> test_folder;
+  if (!config.test_uri.empty()) {
+    test_folder = location.test;
+  } else if (divided) {
+    for (const char* const name : {"test", "val"}) {
+      LDNN_ASSIGN_OR_RETURN(const bool found, HasObjects(store, InFolder(location.train, name)));
+      if (found && !test_folder) test_folder = InFolder(location.train, name);
+    }
+  }
+  SampleReaders readers;
+  LDNN_ASSIGN_OR_RETURN(readers.train, MakeImageReader(std::move(train.source), config));
+  if (!test_folder) return readers;
+  LabelClasses classes = ClassesOf(config);
+  classes.count = readers.train->layout().classes;
+  LDNN_ASSIGN_OR_RETURN(ImageFolder test,
+                        OpenImageFolder(store, *test_folder, classes, train.class_names));
+  LDNN_ASSIGN_OR_RETURN(readers.test, MakeImageReader(std::move(test.source), config));
+  return readers;
+}
+
 using OpenSet = Result<Reader> (*)(const DatasetConfig&, const Store&, const std::string&, SetName);
 
 // The test set at test_uri, or the usual one of the folder (or archive), if any.
@@ -232,16 +299,20 @@ Result<SampleReaders> OpenBoth(OpenSet open, const DatasetConfig& config,
 }  // namespace
 
 bool IsDataFileName(std::string_view name) {
-  static constexpr std::string_view kEndings[] = {".csv", ".npy", ".npz", ".bin", "-ubyte", ".gz"};
+  static constexpr std::string_view kEndings[] = {".csv",   ".npy", ".npz", ".bin",
+                                                  "-ubyte", ".gz",  ".tar"};
   return std::any_of(std::begin(kEndings), std::end(kEndings),
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
 Result<SampleReaders> OpenReaders(const DatasetConfig& config, const DatasetLocation& location,
                                   const std::shared_ptr<ObjectStore>& store) {
-  static constexpr OpenSet kOpeners[] = {OpenIdxSet, OpenCifarSet, OpenCifar100Set, OpenCsvSet,
-                                         OpenNpySet};
-  static_assert(std::size(kOpeners) == kEnumNames<DatasetFormat>.size());
+  static constexpr OpenSet kOpeners[] = {OpenIdxSet, OpenCifarSet, OpenCifar100Set,
+                                         OpenCsvSet, OpenNpySet,   OpenWebDatasetSet};
+  static_assert(std::size(kOpeners) == static_cast<size_t>(DatasetFormat::kImageFolder));
+  if (config.format == DatasetFormat::kImageFolder) {
+    return OpenImageFolders(config, location, store);
+  }
   return OpenBoth(kOpeners[static_cast<size_t>(config.format)], config, location, store);
 }
 

@@ -9,6 +9,9 @@
 //   CSV      train.csv and test.csv, also .gz; or one .csv file
 //   NPY      data.npz or a .npz file with x_train, y_train, x_test, y_test (or x, y); the same
 //            names as .npy files in a folder; or the features' .npy file, with x for y in its name
+//   WebDataset  the .tar files of a folder, of which those are for testing whose names begin with
+//            test or val; or one .tar file
+//   ImageFolder  CLASS/NAME.jpg, .jpeg, .png; or these below train, and below test or val
 #pragma once
 
 #include <memory>

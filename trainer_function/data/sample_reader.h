@@ -57,6 +57,8 @@ class SampleReader {
   // Appends the samples of these ranges (ascending, disjoint, within the layout) to `out`. Reads
   // only their bytes where the format allows it.
   virtual Status Read(std::span<const Range> ranges, SampleBlock& out) = 0;
+  // Of the last Read: samples in whose place others were read.
+  virtual int64_t bad_samples() const { return 0; }
 };
 
 // The product; kInvalidArgument naming `file` for dimensions below 1 or a product beyond

@@ -47,10 +47,12 @@ class SampleMemory {
     if (ranges == ranges_) return OkStatus();
     ranges_.clear();
     block_ = SampleBlock();
+    bad_samples_ = 0;
     SampleBlock block;
     Reserve(reader.layout(), ranges, block);
     LDNN_RETURN_IF_ERROR(reader.Read(ranges, block));
     block_ = std::move(block);
+    bad_samples_ = reader.bad_samples();
     ranges_ = std::move(ranges);
     return OkStatus();
   }
@@ -82,6 +84,7 @@ class SampleMemory {
   }
 
   const SampleBlock& block() const { return block_; }
+  int64_t bad_samples() const { return bad_samples_; }
 
   uint64_t Checksum() const {
     Xxh3Stream stream;
@@ -95,7 +98,34 @@ class SampleMemory {
  private:
   std::vector<Range> ranges_;
   SampleBlock block_;
+  int64_t bad_samples_ = 0;
 };
+
+// What a stored number becomes: value * factor + shift.
+struct Scaling {
+  float factor = 1;
+  float shift = 0;
+  std::array<float, 256> of_bytes{};  // the same, for each byte
+};
+
+// One for each channel of the configuration, or one for all.
+std::vector<Scaling> MakeScalings(const DatasetConfig& config, bool bytes) {
+  const double scale = bytes && config.scale == 1 ? 1.0 / 255 : config.scale;
+  std::vector<Scaling> scalings(std::max<size_t>(1, config.channel_mean.size()));
+  for (size_t channel = 0; channel < scalings.size(); ++channel) {
+    const bool own = channel < config.channel_mean.size();
+    const double deviation = own ? config.channel_standard_deviation[channel] : 1;
+    const double mean = config.normalize_mean + (own ? config.channel_mean[channel] : 0) *
+                                                    config.normalize_standard_deviation;
+    Scaling& scaling = scalings[channel];
+    scaling.factor = static_cast<float>(scale / config.normalize_standard_deviation / deviation);
+    scaling.shift = static_cast<float>(-mean / config.normalize_standard_deviation / deviation);
+    for (size_t i = 0; i < scaling.of_bytes.size(); ++i) {
+      scaling.of_bytes[i] = static_cast<float>(i) * scaling.factor + scaling.shift;
+    }
+  }
+  return scalings;
+}
 
 class StoredDataset final : public Dataset {
  public:
@@ -106,15 +136,9 @@ class StoredDataset final : public Dataset {
         train_(std::move(train)),
         test_(std::move(test)),
         elements_(std::accumulate(info_.feature_shape.begin(), info_.feature_shape.end(),
-                                  int64_t{1}, std::multiplies<>())) {
-    const bool bytes = train_->layout().byte_features;
-    const double scale = bytes && config.scale == 1 ? 1.0 / 255 : config.scale;
-    factor_ = static_cast<float>(scale / config.normalize_standard_deviation);
-    shift_ = static_cast<float>(-config.normalize_mean / config.normalize_standard_deviation);
-    for (size_t i = 0; i < byte_table_.size(); ++i) {
-      byte_table_[i] = static_cast<float>(i) * factor_ + shift_;
-    }
-  }
+                                  int64_t{1}, std::multiplies<>())),
+        scalings_(MakeScalings(config, train_->layout().byte_features)),
+        scaled_alike_(elements_ / static_cast<int64_t>(scalings_.size())) {}
 
   const DatasetInfo& info() const override { return info_; }
 
@@ -165,6 +189,10 @@ class StoredDataset final : public Dataset {
     return batch;
   }
 
+  int64_t bad_samples() const override {
+    return train_memory_.bad_samples() + test_memory_.bad_samples();
+  }
+
   uint64_t loaded_checksum() const override { return train_memory_.Checksum(); }
 
  private:
@@ -179,12 +207,17 @@ class StoredDataset final : public Dataset {
   void CopySample(const SampleMemory& memory, int64_t slot, float* out, Batch& batch) const {
     const SampleBlock& block = memory.block();
     const int64_t first = slot * elements_;
-    if (!block.byte_values.empty()) {
-      const uint8_t* in = block.byte_values.data() + first;
-      for (int64_t i = 0; i < elements_; ++i) out[i] = byte_table_[in[i]];
-    } else {
-      const float* in = block.values.data() + first;
-      for (int64_t i = 0; i < elements_; ++i) out[i] = in[i] * factor_ + shift_;
+    for (size_t channel = 0; channel < scalings_.size(); ++channel) {
+      const Scaling& scaling = scalings_[channel];
+      const int64_t begin = static_cast<int64_t>(channel) * scaled_alike_;
+      const int64_t end = begin + scaled_alike_;
+      if (!block.byte_values.empty()) {
+        const uint8_t* in = block.byte_values.data() + first;
+        for (int64_t i = begin; i < end; ++i) out[i] = scaling.of_bytes[in[i]];
+      } else {
+        const float* in = block.values.data() + first;
+        for (int64_t i = begin; i < end; ++i) out[i] = in[i] * scaling.factor + scaling.shift;
+      }
     }
     if (info_.classes > 0) {
       batch.labels.push_back(block.labels[static_cast<size_t>(slot)]);
@@ -199,11 +232,10 @@ class StoredDataset final : public Dataset {
   const std::unique_ptr<SampleReader> train_;
   const std::unique_ptr<SampleReader> test_;
   const int64_t elements_;
+  const std::vector<Scaling> scalings_;
+  const int64_t scaled_alike_;  // numbers one after another
   SampleMemory train_memory_;
   SampleMemory test_memory_;
-  float factor_ = 1;
-  float shift_ = 0;
-  std::array<float, 256> byte_table_{};
 };
 
 Status CheckConfig(const DatasetConfig& config) {
@@ -212,6 +244,16 @@ Status CheckConfig(const DatasetConfig& config) {
       !std::isfinite(config.normalize_mean) || !std::isfinite(config.scale)) {
     return InvalidArgumentError(
         "spec.dataset.normalize: the standard deviation must be above 0, and both numbers finite");
+  }
+  if (config.channel_mean.size() != config.channel_standard_deviation.size() ||
+      !std::all_of(config.channel_mean.begin(), config.channel_mean.end(),
+                   [](double mean) { return std::isfinite(mean); }) ||
+      !std::all_of(config.channel_standard_deviation.begin(),
+                   config.channel_standard_deviation.end(),
+                   [](double deviation) { return deviation > 0 && std::isfinite(deviation); })) {
+    return InvalidArgumentError(
+        "spec.dataset.normalize: channelMean and channelStandardDeviation need one finite number "
+        "for each channel, and deviations above 0");
   }
   if (config.classes < 0 || config.classes > kMaxClasses) {
     return InvalidArgumentError("spec.dataset.classes: must be between 0 and " +
@@ -253,6 +295,13 @@ Result<std::unique_ptr<Dataset>> MakeStoredDataset(const DatasetConfig& config,
                                   ShapeText(layout.feature_shape));
     }
     info.feature_shape = config.feature_shape;
+  }
+  if (!config.channel_mean.empty() &&
+      static_cast<int64_t>(config.channel_mean.size()) != info.feature_shape.front()) {
+    return InvalidArgumentError(
+        "spec.dataset.normalize.channelMean: has " + std::to_string(config.channel_mean.size()) +
+        " numbers for samples of the shape " + ShapeText(info.feature_shape) +
+        "; give one for each channel, the first dimension");
   }
   LDNN_RETURN_IF_ERROR(
       CheckAugmentation({config.augment_flip, config.augment_crop_padding}, info.feature_shape));

@@ -164,6 +164,9 @@ Status WorkerRole::WriteFreshCheckpoint() {
 
 Status WorkerRole::Load() {
   LDNN_RETURN_IF_ERROR(Own(LoadData()));
+  if (const int64_t bad = dataset_->bad_samples(); bad > 0) {
+    record_.metrics[kBadSamplesMetric] = static_cast<double>(bad);
+  }
   const Status unchanged = CheckDataRecord(context_, *dataset_);
   record_.permanent = unchanged.code() == StatusCode::kFailedPrecondition;
   LDNN_RETURN_IF_ERROR(unchanged);

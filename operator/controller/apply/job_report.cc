@@ -326,6 +326,7 @@ Json BuildReport(const JobSnapshot& snapshot, const JobHistory& history,
   if (const std::string& currency = snapshot.meter.usage.currency; !currency.empty()) {
     report["currency"] = currency;
   }
+  if (history.bad_samples() > 0) report["badSamples"] = history.bad_samples();
   AddOutcome(job, &report);
   if (job.status.profile.has_value()) {
     report["profile"] = EncodeWorkloadProfile(*job.status.profile);

@@ -181,6 +181,7 @@ bool JobHistory::ObserveRecord(const SliceFact& slice, const Gang& gang, double 
   latencies_ += record.latencies;
   AddPhases(slice, gang);
   AddPeakMemory(slice);
+  AddBadSamples(slice);
   if (slice.role.kind == RoleKind::kWorker) {
     for (const EvaluationPart& part : record.evaluations) {
       AddEvaluation(slice.role.rank, part, gang.workers, time);
@@ -198,6 +199,22 @@ void JobHistory::AddPeakMemory(const SliceFact& slice) {
   } else if (slice.role.kind == RoleKind::kServer) {
     peak_memory_.server_bytes = std::max(peak_memory_.server_bytes, bytes);
   }
+}
+
+// Each slice tells what its worker has loaded, which the slices before it may have loaded, too.
+void JobHistory::AddBadSamples(const SliceFact& slice) {
+  if (slice.role.kind != RoleKind::kWorker || slice.plan_revision < bad_samples_revision_) return;
+  if (slice.plan_revision > bad_samples_revision_) bad_samples_.clear();
+  bad_samples_revision_ = slice.plan_revision;
+  const auto count = slice.record->metrics.find(kBadSamplesMetric);
+  if (count == slice.record->metrics.end()) return;
+  bad_samples_[slice.role.rank] = static_cast<int64_t>(count->second);
+}
+
+int64_t JobHistory::bad_samples() const {
+  int64_t sum = 0;
+  for (const auto& [rank, count] : bad_samples_) sum += count;
+  return sum;
 }
 
 void JobHistory::ThinTimeline(double time) {

@@ -147,6 +147,9 @@ class JobHistory {
   // What training slices counted of each other (SliceRecord::metrics), sums over all of them; empty
   // where functions do not connect to each other.
   const std::map<std::string, int64_t>& peers() const { return peers_; }
+  // Samples that could not be read, in whose place others are: of all workers of the newest plan
+  // revision, as their records tell.
+  int64_t bad_samples() const;
   // The most objects that the store held at once. Each function tells with its progress lines what
   // it added and deleted, so that the sum is off by what happened between two lines.
   int64_t live_objects_max() const { return live_objects_max_; }
@@ -166,6 +169,7 @@ class JobHistory {
  private:
   void AddPhases(const SliceFact& slice, const Gang& gang);
   void AddPeakMemory(const SliceFact& slice);
+  void AddBadSamples(const SliceFact& slice);
   void SetObjectsAdded(SliceEntry* slice, int64_t objects);
   std::optional<EvaluationPoint> AddEvaluation(int rank, const EvaluationPart& part, int workers,
                                                double time);
@@ -183,6 +187,8 @@ class JobHistory {
   PhaseUsages worker_phases_;
   PhaseUsages server_phases_;
   PeakMemory peak_memory_;
+  std::map<int, int64_t> bad_samples_;  // by rank, of the plan revision below
+  int bad_samples_revision_ = 0;
   double reload_seconds_ = 0;
   double checkpoint_seconds_ = 0;
   StoreCounters store_;

@@ -142,6 +142,13 @@ Json JobHistory::ToJson() const {
     json["peakMemory"] = {peak_memory_.plan_revision, peak_memory_.worker_bytes,
                           peak_memory_.server_bytes};
   }
+  if (!bad_samples_.empty()) {
+    json["badSamples"] = {bad_samples_revision_};
+    for (const auto& [rank, count] : bad_samples_) {
+      json["badSamples"].push_back(rank);
+      json["badSamples"].push_back(count);
+    }
+  }
   if (latencies_ != RequestLatencies{}) json["latencies"] = LatenciesToJson(latencies_);
   if (!peers_.empty()) json["peers"] = peers_;
   Json& stretches = json["stretches"] = Json::array();
@@ -196,6 +203,12 @@ std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
   reader.Optional("peakMemory", &peaks);
   if (peaks.size() == 3) {
     history.peak_memory_ = {static_cast<int>(peaks[0]), peaks[1], peaks[2]};
+  }
+  std::vector<int64_t> bad_samples;
+  reader.Optional("badSamples", &bad_samples);
+  if (!bad_samples.empty()) history.bad_samples_revision_ = static_cast<int>(bad_samples[0]);
+  for (size_t i = 1; i + 1 < bad_samples.size(); i += 2) {
+    history.bad_samples_[static_cast<int>(bad_samples[i])] = bad_samples[i + 1];
   }
   if (const Json* const peers = reader.Child("peers"); peers != nullptr && peers->is_object()) {
     for (const auto& [name, count] : peers->items()) {

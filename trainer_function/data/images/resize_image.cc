@@ -20,6 +20,9 @@ struct ScaledLine {
   int64_t weights_each = 0;
 };
 
+// Halves go up.
+int64_t Nearest(double value) { return static_cast<int64_t>(std::floor(value + 0.5)); }
+
 // Pixels [begin, begin + wanted) of a line of `old` pixels that is scaled to `scaled`.
 ScaledLine ScaleLine(int64_t old, int64_t scaled, int64_t begin, int64_t wanted) {
   const double scale = static_cast<double>(old) / static_cast<double>(scaled);
@@ -30,8 +33,8 @@ ScaledLine ScaleLine(int64_t old, int64_t scaled, int64_t begin, int64_t wanted)
   std::vector<double> exact(static_cast<size_t>(line.weights_each));
   for (int64_t i = 0; i < wanted; ++i) {
     const double centre = (static_cast<double>(begin + i) + 0.5) * scale;
-    const int64_t from = std::max<int64_t>(0, static_cast<int64_t>(centre - reach + 0.5));
-    const int64_t to = std::min(old, static_cast<int64_t>(centre + reach + 0.5));
+    const int64_t from = std::max<int64_t>(0, Nearest(centre - reach));
+    const int64_t to = std::min(old, Nearest(centre + reach));
     double sum = 0;
     for (int64_t at = from; at < to; ++at) {
       const double distance = std::abs((static_cast<double>(at) - centre + 0.5) * (1.0 / reach));
@@ -41,7 +44,7 @@ ScaledLine ScaleLine(int64_t old, int64_t scaled, int64_t begin, int64_t wanted)
     for (int64_t k = 0; k < to - from; ++k) {
       const double share = exact[static_cast<size_t>(k)] / sum;
       line.weights[static_cast<size_t>(i * line.weights_each + k)] =
-          static_cast<int32_t>(0.5 + share * (1 << kWeightBits));
+          static_cast<int32_t>(Nearest(share * (1 << kWeightBits)));
     }
     line.first.push_back(from);
     line.count.push_back(to - from);

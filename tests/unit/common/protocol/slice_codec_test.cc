@@ -202,7 +202,7 @@ TEST(SliceCodec, AValueThatIsNotKnownIsRefusedWithThoseThatAre) {
   EXPECT_EQ(message("/dataset/format", "CSV"), "");
   EXPECT_EQ(message("/dataset/format", "csv"),
             "training.dataset.format: \"csv\" is not known here; did you mean CSV? There are IDX, "
-            "CIFAR10, CIFAR100, CSV, NPY");
+            "CIFAR10, CIFAR100, CSV, NPY, WebDataset, ImageFolder");
   EXPECT_EQ(message("/loss", "Hinge"),
             "training.loss: \"Hinge\" is not known here; there are CrossEntropy, MSE, "
             "BCEWithLogits");
@@ -219,6 +219,26 @@ TEST(SliceCodec, TheLabelsOfCifar100ComeThrough) {
   ASSERT_TRUE(decoded.ok()) << decoded.status().ToString();
   EXPECT_EQ(decoded->training.dataset.format, DatasetFormat::kCifar100);
   EXPECT_EQ(decoded->training.dataset.cifar100_labels, CifarLabels::kCoarse);
+}
+
+TEST(SliceCodec, WhatIsSaidOfImagesComesThrough) {
+  SliceRequest request = ExampleRequest();
+  DatasetConfig& dataset = request.training.dataset;
+  dataset.format = DatasetFormat::kWebDataset;
+  dataset.image = {224, 192, 1};
+  dataset.channel_mean = {0.5};
+  dataset.channel_standard_deviation = {0.25};
+  dataset.on_bad_sample = BadSamples::kSkip;
+  dataset.max_bad_samples = 7;
+  const auto decoded = DecodeSliceRequest(EncodeSliceRequest(request));
+  ASSERT_TRUE(decoded.ok()) << decoded.status().ToString();
+  const DatasetConfig& read = decoded->training.dataset;
+  EXPECT_EQ(read.format, DatasetFormat::kWebDataset);
+  EXPECT_EQ(read.image, dataset.image);
+  EXPECT_EQ(read.channel_mean, dataset.channel_mean);
+  EXPECT_EQ(read.channel_standard_deviation, dataset.channel_standard_deviation);
+  EXPECT_EQ(read.on_bad_sample, BadSamples::kSkip);
+  EXPECT_EQ(read.max_bad_samples, 7);
 }
 
 TEST(SliceCodec, RenderedDigitsComeThroughWhole) {

@@ -63,6 +63,11 @@ DatasetSpec FullDataset() {
   dataset.augment_crop_padding = 4;
   dataset.csv = DatasetSpec::Csv{"digit", false};
   dataset.cifar100_labels = CifarLabels::kCoarse;
+  dataset.channel_mean = {0.485, 0.456, 0.406};
+  dataset.channel_standard_deviation = {0.229, 0.224, 0.225};
+  dataset.image = DatasetSpec::Images{224, 192, 1};
+  dataset.on_bad_sample = BadSamples::kSkip;
+  dataset.max_bad_samples = 7;
   dataset.rendered_digits = DatasetSpec::RenderedDigits{600, 100, 7};
   return dataset;
 }

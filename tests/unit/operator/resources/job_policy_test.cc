@@ -71,6 +71,23 @@ TEST(JobStorePolicy, OfADataSetThatIsAFileItsFolderIsReadable) {
               UnorderedElementsAre("arn:aws:s3:::data/set/*", "arn:aws:s3:::data/other/*"));
 }
 
+TEST(JobStorePolicy, FoldersOfImagesMayBeListed) {
+  Job job = ExampleJob();
+  job.spec.dataset.uri = "s3://data/birds/train-0.tar";
+  job.spec.dataset.test_uri = "s3://data/other";
+  job.spec.dataset.format = DatasetFormat::kWebDataset;
+  const Json policy = *ParseJson(*JobStorePolicy(job, 2048));
+  ASSERT_EQ(policy["Statement"].size(), 5u);
+  std::vector<std::string> listed;
+  for (const size_t i : {2u, 3u}) {
+    const Json& statement = policy["Statement"][i];
+    EXPECT_EQ(statement["Action"], "s3:ListBucket");
+    EXPECT_EQ(statement["Resource"], "arn:aws:s3:::data");
+    listed.push_back(statement["Condition"]["StringLike"]["s3:prefix"].get<std::string>());
+  }
+  EXPECT_THAT(listed, UnorderedElementsAre("birds/*", "other/*"));
+}
+
 TEST(JobStorePolicy, WhatIsNoS3StoreNeedsNoRight) {
   Job job = ExampleJob();
   job.spec.dataset.uri = "file:///data/mnist";

@@ -30,18 +30,22 @@ class CountingStore final : public ObjectStore {
   Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
     auto bytes = inner_.Get(key, range);
     if (bytes.ok()) bytes_read += bytes->size();
+    ++requests;
     return bytes;
   }
   Result<ObjectInfo> Head(std::string_view key) override { return inner_.Head(key); }
   Status Delete(std::string_view key) override { return inner_.Delete(key); }
   Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
                           int limit) override {
+    ++lists;
     return inner_.List(prefix, start_after, limit);
   }
   bool SupportsPutIfAbsent() const override { return true; }
   std::string Describe() const override { return "memory:"; }
 
   uint64_t bytes_read = 0;
+  int requests = 0;  // for bytes
+  int lists = 0;
 
  private:
   MemoryObjectStore inner_;

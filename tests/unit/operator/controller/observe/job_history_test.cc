@@ -183,6 +183,35 @@ TEST(JobHistoryMemory, IsTheMostOfAnyFunctionUnderTheNewestPlan) {
   EXPECT_EQ(JobHistory::FromJson(history.ToJson())->peak_memory(), expected);
 }
 
+TEST(JobHistoryBadSamples, AreThoseOfEachWorkerOnceUnderTheNewestPlan) {
+  JobHistory history;
+  const auto end = [&](RoleKind kind, int rank, int revision, int slice_number, double bad) {
+    SliceFact slice = SliceOf("a");
+    slice.invocation = std::to_string(revision) + "." + std::to_string(slice_number);
+    slice.role.kind = kind;
+    slice.role.rank = rank;
+    slice.plan_revision = revision;
+    SliceRecord record;
+    if (bad > 0) record.metrics[kBadSamplesMetric] = bad;
+    slice.record = std::make_shared<const SliceRecord>(record);
+    history.ObserveRecord(slice, {}, 2);
+  };
+  EXPECT_EQ(history.bad_samples(), 0);
+  end(RoleKind::kWorker, 0, 1, 1, 3);
+  end(RoleKind::kWorker, 1, 1, 2, 4);
+  end(RoleKind::kWorker, 0, 1, 3, 3);  // the next slice, of the same samples
+  end(RoleKind::kServer, 0, 1, 4, 9);
+  EXPECT_EQ(history.bad_samples(), 7);
+  const auto read = JobHistory::FromJson(history.ToJson());
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->bad_samples(), 7);
+  end(RoleKind::kWorker, 0, 2, 5, 0);
+  EXPECT_EQ(history.bad_samples(), 0);
+  end(RoleKind::kWorker, 2, 2, 6, 7);
+  end(RoleKind::kWorker, 1, 1, 7, 4);  // late
+  EXPECT_EQ(history.bad_samples(), 7);
+}
+
 TEST(JobHistoryPhases, OfAnEarlierOperatorAreNotTold) {
   Json json = WithFunctions().ToJson();
   for (const char* name : {"workerPhases", "serverPhases", "latencies", "reloadSeconds"}) {

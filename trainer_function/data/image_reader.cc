@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/data/image_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "trainer_function/data/images/decode_image.h"
+#include "trainer_function/data/images/resize_image.h"
+
+namespace lambdadnn {
+namespace {
+
+// Images that lie close to each other are read by one request.
+constexpr uint64_t kMaxGapBytes = 64 << 10;
+
+// [channels, height, width], as models take it.
+void AppendPlanes(const Image& image, std::vector<uint8_t>& out) {
+  const auto channels = static_cast<size_t>(image.channels);
+  for (size_t channel = 0; channel < channels; ++channel) {
+    for (size_t i = channel; i < image.pixels.size(); i += channels) out.push_back(image.pixels[i]);
+  }
+}
+
+class ImageReader final : public SampleReader {
+ public:
+  ImageReader(std::unique_ptr<ImageSource> source, const DatasetConfig& config)
+      : source_(std::move(source)),
+        size_{config.image.height, config.image.width},
+        channels_(config.image.channels),
+        skips_(config.on_bad_sample == BadSamples::kSkip),
+        max_bad_(skips_ ? config.max_bad_samples : 0) {}
+
+  Status Open() {
+    if (channels_ != 1 && channels_ != 3) {
+      return InvalidArgumentError("spec.dataset.image.channels: must be 1 or 3");
+    }
+    scales_ = size_.height > 0;
+    if (scales_ != (size_.width > 0)) {
+      return InvalidArgumentError("spec.dataset.image: needs both height and width, or neither");
+    }
+    if (!scales_) LDNN_RETURN_IF_ERROR(TakeSizeOfFirst());
+    layout_.samples = source_->size();
+    layout_.feature_shape = {channels_, size_.height, size_.width};
+    layout_.byte_features = true;
+    layout_.classes = source_->classes();
+    layout_.stored_bytes = source_->stored_bytes();
+    return ElementCount(layout_.feature_shape, "spec.dataset.image").status();
+  }
+
+  const SampleLayout& layout() const override { return layout_; }
+  int64_t bad_samples() const override { return bad_; }
+
+  Status Read(std::span<const Range> ranges, SampleBlock& out) override {
+    bad_ = 0;
+    for (const Range& range : ranges) {
+      for (Range group{range.begin, range.begin}; group.begin < range.end;
+           group.begin = group.end) {
+        group.end = GroupEnd(group.begin, range.end);
+        LDNN_RETURN_IF_ERROR(ReadGroup(group, out));
+      }
+    }
+    return OkStatus();
+  }
+
+ private:
+  // The size of the first image that has one.
+  Status TakeSizeOfFirst() {
+    Status first;
+    for (int64_t index = 0; index < source_->size() && index <= max_bad_; ++index) {
+      LDNN_ASSIGN_OR_RETURN(const Bytes encoded, ReadOne(index));
+      const auto size = ReadImageSize(encoded);
+      if (size.ok()) {
+        size_ = *size;
+        return OkStatus();
+      }
+      if (first.ok()) first = BadSample(index, size.status());
+    }
+    return first;
+  }
+
+  // Of samples that are read together: neighbours in one file, up to kReadBlockBytes.
+  int64_t GroupEnd(int64_t begin, int64_t end) const {
+    const ImagePlace first = source_->Place(begin);
+    uint64_t read_to = first.offset + first.bytes;
+    for (int64_t next = begin + 1; next < end; ++next) {
+      const ImagePlace place = source_->Place(next);
+      if (place.file != first.file || place.offset < read_to ||
+          place.offset - read_to > kMaxGapBytes ||
+          place.offset + place.bytes - first.offset > kReadBlockBytes) {
+        return next;
+      }
+      read_to = place.offset + place.bytes;
+    }
+    return end;
+  }
+
+  Status ReadGroup(const Range& group, SampleBlock& out) {
+    const ImagePlace first = source_->Place(group.begin);
+    const ImagePlace last = source_->Place(group.end - 1);
+    // A longer image is a group of its own, which nobody reads.
+    const uint64_t length = last.offset + last.bytes - first.offset;
+    Bytes bytes;
+    if (last.bytes <= kMaxImageBytes) {
+      LDNN_ASSIGN_OR_RETURN(bytes, source_->File(first.file).Read(first.offset, length));
+    }
+    for (int64_t index = group.begin; index < group.end; ++index) {
+      const ImagePlace place = source_->Place(index);
+      const ByteView encoded =
+          bytes.empty() ? ByteView()
+                        : ByteView(bytes).subspan(place.offset - first.offset, place.bytes);
+      const Status decoded = Decode(place, encoded, out);
+      if (decoded.ok()) continue;
+      if (!skips_) return BadSample(index, decoded);
+      if (++bad_ > max_bad_) return TooManyBad(index, decoded);
+      LDNN_RETURN_IF_ERROR(ReadInPlaceOf(index, decoded, out));
+    }
+    return OkStatus();
+  }
+
+  // The next good sample, with its label.
+  Status ReadInPlaceOf(int64_t index, const Status& why, SampleBlock& out) {
+    const int64_t most = std::min(max_bad_ + 1, source_->size() - 1);
+    for (int64_t step = 1; step <= most; ++step) {
+      const int64_t other = (index + step) % source_->size();
+      LDNN_ASSIGN_OR_RETURN(const Bytes encoded, ReadOne(other));
+      if (Decode(source_->Place(other), encoded, out).ok()) return OkStatus();
+    }
+    return TooManyBad(index, why);
+  }
+
+  // Empty where the image is too long to be read.
+  Result<Bytes> ReadOne(int64_t index) const {
+    const ImagePlace place = source_->Place(index);
+    if (place.bytes > kMaxImageBytes) return Bytes();
+    return source_->File(place.file).Read(place.offset, place.bytes);
+  }
+
+  // Appends the sample, or nothing.
+  Status Decode(const ImagePlace& place, ByteView encoded, SampleBlock& out) const {
+    if (place.bytes > kMaxImageBytes) {
+      return InvalidArgumentError("has " + std::to_string(place.bytes) +
+                                  " bytes; images of at most " + std::to_string(kMaxImageBytes) +
+                                  " are read");
+    }
+    LDNN_ASSIGN_OR_RETURN(Image image, DecodeImage(encoded, channels_));
+    if (!scales_ && image.size != size_) {
+      return InvalidArgumentError(
+          "has " + std::to_string(image.size.height) + " x " + std::to_string(image.size.width) +
+          " pixels, the first image " + std::to_string(size_.height) + " x " +
+          std::to_string(size_.width) + "; set spec.dataset.image to bring all to one size");
+    }
+    AppendPlanes(ResizeAndCrop(image, size_), out.byte_values);
+    out.labels.push_back(place.label);
+    return OkStatus();
+  }
+
+  Status BadSample(int64_t index, const Status& why) const {
+    return InvalidArgumentError(source_->Describe(index) + ": " + why.message());
+  }
+
+  Status TooManyBad(int64_t index, const Status& why) const {
+    return InvalidArgumentError(
+        "more than " + std::to_string(max_bad_) +
+        " samples (spec.dataset.maxBadSamples) of one function are bad; the last is " +
+        BadSample(index, why).message());
+  }
+
+  const std::unique_ptr<ImageSource> source_;
+  ImageSize size_;
+  const int channels_;
+  const bool skips_;
+  const int64_t max_bad_;
+  bool scales_ = false;
+  int64_t bad_ = 0;  // of the last Read
+  SampleLayout layout_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SampleReader>> MakeImageReader(std::unique_ptr<ImageSource> source,
+                                                      const DatasetConfig& config) {
+  auto reader = std::make_unique<ImageReader>(std::move(source), config);
+  LDNN_RETURN_IF_ERROR(reader->Open());
+  return std::unique_ptr<SampleReader>(std::move(reader));
+}
+
+}  // namespace lambdadnn
