@@ -11,6 +11,7 @@
 #include "common/base/text.h"
 #include "common/json/dump_json.h"
 #include "common/objectstore/open_store.h"
+#include "trainer_function/data/convert.h"
 #include "trainer_function/data/digit_renderer.h"
 #include "trainer_function/data/inspection.h"
 #include "trainer_function/data/sample_reader.h"
@@ -113,32 +114,60 @@ void PrintText(const DatasetInspection& inspection) {
   }
 }
 
-int Inspect(InspectOptions options) {
-  if (options.dataset.uri.empty()) {
-    return Fail(InvalidArgumentError("the data set's folder or URI is empty; name one"));
-  }
-  if (options.dataset.uri.find("://") == std::string::npos) {
-    options.dataset.uri =
-        "file://" + std::filesystem::absolute(options.dataset.uri).lexically_normal().string();
-  }
-  options.dataset.csv_header = !options.no_header;
-  const auto location = LocateDataset(options.dataset);
-  if (!location.ok()) return Fail(location.status());
+struct OwnRuntime {
   SystemClock clock;
   ThreadExecutor executor;
   SystemRandom random;
   Runtime runtime{clock, executor, random};
-  options.store.uri = location->folder_uri;
-  options.store.credentials = CredentialsFromEnvironment();
-  auto opened = OpenStore(options.store, runtime);
-  if (!opened.ok()) return Fail(opened.status());
-  const std::shared_ptr<ObjectStore> store = std::move(opened).value();
-  const auto named = FindEnum<DatasetFormat>(options.format);
-  const Result<DatasetFormat> format =
-      named ? Result<DatasetFormat>(*named) : DetectFormat(options.dataset, store);
-  if (!format.ok()) return Fail(format.status());
-  options.dataset.format = *format;
-  const auto inspection = InspectDataset(options.dataset, store);
+};
+
+// Where the files are, and of which format: what both commands begin with.
+Result<std::shared_ptr<ObjectStore>> OpenPlace(InspectOptions* options, Runtime& runtime) {
+  if (options->dataset.uri.empty()) {
+    return InvalidArgumentError("the data set's folder or URI is empty; name one");
+  }
+  if (options->dataset.uri.find("://") == std::string::npos) {
+    options->dataset.uri =
+        "file://" + std::filesystem::absolute(options->dataset.uri).lexically_normal().string();
+  }
+  options->dataset.csv_header = !options->no_header;
+  LDNN_ASSIGN_OR_RETURN(const DatasetLocation location, LocateDataset(options->dataset));
+  options->store.uri = location.folder_uri;
+  options->store.credentials = CredentialsFromEnvironment();
+  LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> opened, OpenStore(options->store, runtime));
+  std::shared_ptr<ObjectStore> store = std::move(opened);
+  if (const auto named = FindEnum<DatasetFormat>(options->format)) {
+    options->dataset.format = *named;
+  } else {
+    LDNN_ASSIGN_OR_RETURN(options->dataset.format, DetectFormat(options->dataset, store));
+  }
+  return store;
+}
+
+struct ConvertCommand {
+  InspectOptions source;
+  ConvertOptions options;
+};
+
+int Convert(ConvertCommand command) {
+  OwnRuntime own;
+  const auto store = OpenPlace(&command.source, own.runtime);
+  if (!store.ok()) return Fail(store.status());
+  command.options.dataset = command.source.dataset;
+  const Status status = ConvertToShards(
+      command.options, *store, [](const std::string& shard, int64_t done, int64_t all) {
+        std::printf("%s: %lld of %lld samples\n", shard.c_str(), static_cast<long long>(done),
+                    static_cast<long long>(all));
+        std::fflush(stdout);
+      });
+  return status.ok() ? 0 : Fail(status);
+}
+
+int Inspect(InspectOptions options) {
+  OwnRuntime own;
+  const auto store = OpenPlace(&options, own.runtime);
+  if (!store.ok()) return Fail(store.status());
+  const auto inspection = InspectDataset(options.dataset, *store);
   if (!inspection.ok()) return Fail(inspection.status());
   if (options.output == "json") {
     PrintJson(*inspection);
@@ -160,9 +189,7 @@ void AddRender(CLI::App& app, RenderOptions& options, int& exit_code) {
   command->callback([&] { exit_code = Render(options); });
 }
 
-void AddInspect(CLI::App& app, InspectOptions& options, int& exit_code) {
-  CLI::App* const command =
-      app.add_subcommand("inspect", "Read a whole data set, describe it and report its problems");
+void AddPlace(CLI::App* command, InspectOptions& options) {
   command->add_option("uri", options.dataset.uri, "Folder or file: a path, file:///… or s3://…")
       ->required();
   command->add_option("--format", options.format, "Instead of guessing it from the names")
@@ -171,12 +198,34 @@ void AddInspect(CLI::App& app, InspectOptions& options, int& exit_code) {
   command->add_option("--classes", options.dataset.classes, "Number of classes");
   command->add_option("--label-column", options.dataset.label_column, "CSV: name or index");
   command->add_flag("--no-header", options.no_header, "CSV: the first line is a sample");
+  command->add_option("--image-height", options.dataset.image.height,
+                      "Images: what they are brought to, with --image-width");
+  command->add_option("--image-width", options.dataset.image.width, "Images");
+  command->add_option("--image-channels", options.dataset.image.channels, "Images: 3, or 1")
+      ->capture_default_str();
   command->add_option("--endpoint", options.store.endpoint, "S3: https://host:port");
   command->add_option("--region", options.store.region, "S3")->capture_default_str();
+}
+
+void AddInspect(CLI::App& app, InspectOptions& options, int& exit_code) {
+  CLI::App* const command =
+      app.add_subcommand("inspect", "Read a whole data set, describe it and report its problems");
+  AddPlace(command, options);
   command->add_option("-o,--output", options.output, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
   command->footer("Example: lambdadnn dataset inspect data/iris.csv --classes 3");
   command->callback([&] { exit_code = Inspect(options); });
+}
+
+void AddConvert(CLI::App& app, ConvertCommand& convert, int& exit_code) {
+  CLI::App* const command = app.add_subcommand(
+      "convert", "Make WebDataset shards of images; started again, it goes on where it was");
+  AddPlace(command, convert.source);
+  command->add_option("--out", convert.options.folder, "Folder to write to")->required();
+  command->add_option("--samples-per-shard", convert.options.samples_per_shard)
+      ->capture_default_str();
+  command->footer("Example: lambdadnn dataset convert photos --format ImageFolder --out shards");
+  command->callback([&] { exit_code = Convert(convert); });
 }
 
 }  // namespace
@@ -190,7 +239,9 @@ int main(int argc, char** argv) {
   lambdadnn::RenderOptions render;
   lambdadnn::InspectOptions inspect;
   lambdadnn::AddRender(app, render, exit_code);
+  lambdadnn::ConvertCommand convert;
   lambdadnn::AddInspect(app, inspect, exit_code);
+  lambdadnn::AddConvert(app, convert, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {

@@ -244,31 +244,13 @@ Result<bool> HasObjects(const Store& store, const std::string& folder) {
   return !list.objects.empty();
 }
 
-// The images of the folder itself, or those of its folder train, beside which test or val may be.
-Result<SampleReaders> OpenImageFolders(const DatasetConfig& config, const DatasetLocation& location,
+Result<SampleReaders> ReadImageFolders(const DatasetConfig& config, const DatasetLocation& location,
                                        const Store& store) {
-  const std::string train_folder = InFolder(location.train, "train");
-  LDNN_ASSIGN_OR_RETURN(const bool divided, HasObjects(store, train_folder));
-  LDNN_ASSIGN_OR_RETURN(
-      ImageFolder train,
-      OpenImageFolder(store, divided ? train_folder : location.train, ClassesOf(config), {}));
-  std::optional<std::string> test_folder;
-  if (!config.test_uri.empty()) {
-    test_folder = location.test;
-  } else if (divided) {
-    for (const char* const name : {"test", "val"}) {
-      LDNN_ASSIGN_OR_RETURN(const bool found, HasObjects(store, InFolder(location.train, name)));
-      if (found && !test_folder) test_folder = InFolder(location.train, name);
-    }
-  }
+  LDNN_ASSIGN_OR_RETURN(ImageSources sources, OpenImageFolders(config, location, store));
   SampleReaders readers;
-  LDNN_ASSIGN_OR_RETURN(readers.train, MakeImageReader(std::move(train.source), config));
-  if (!test_folder) return readers;
-  LabelClasses classes = ClassesOf(config);
-  classes.count = readers.train->layout().classes;
-  LDNN_ASSIGN_OR_RETURN(ImageFolder test,
-                        OpenImageFolder(store, *test_folder, classes, train.class_names));
-  LDNN_ASSIGN_OR_RETURN(readers.test, MakeImageReader(std::move(test.source), config));
+  LDNN_ASSIGN_OR_RETURN(readers.train, MakeImageReader(std::move(sources.train), config));
+  if (sources.test == nullptr) return readers;
+  LDNN_ASSIGN_OR_RETURN(readers.test, MakeImageReader(std::move(sources.test), config));
   return readers;
 }
 
@@ -305,13 +287,40 @@ bool IsDataFileName(std::string_view name) {
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
+Result<ImageSources> OpenImageFolders(const DatasetConfig& config, const DatasetLocation& location,
+                                      const std::shared_ptr<ObjectStore>& store) {
+  const std::string train_folder = InFolder(location.train, "train");
+  LDNN_ASSIGN_OR_RETURN(const bool divided, HasObjects(store, train_folder));
+  LDNN_ASSIGN_OR_RETURN(
+      ImageFolder train,
+      OpenImageFolder(store, divided ? train_folder : location.train, ClassesOf(config), {}));
+  std::optional<std::string> test_folder;
+  if (!config.test_uri.empty()) {
+    test_folder = location.test;
+  } else if (divided) {
+    for (const char* const name : {"test", "val"}) {
+      LDNN_ASSIGN_OR_RETURN(const bool found, HasObjects(store, InFolder(location.train, name)));
+      if (found && !test_folder) test_folder = InFolder(location.train, name);
+    }
+  }
+  ImageSources sources;
+  sources.train = std::move(train.source);
+  if (!test_folder) return sources;
+  LabelClasses classes = ClassesOf(config);
+  classes.count = sources.train->classes();
+  LDNN_ASSIGN_OR_RETURN(ImageFolder test,
+                        OpenImageFolder(store, *test_folder, classes, train.class_names));
+  sources.test = std::move(test.source);
+  return sources;
+}
+
 Result<SampleReaders> OpenReaders(const DatasetConfig& config, const DatasetLocation& location,
                                   const std::shared_ptr<ObjectStore>& store) {
   static constexpr OpenSet kOpeners[] = {OpenIdxSet, OpenCifarSet, OpenCifar100Set,
                                          OpenCsvSet, OpenNpySet,   OpenWebDatasetSet};
   static_assert(std::size(kOpeners) == static_cast<size_t>(DatasetFormat::kImageFolder));
   if (config.format == DatasetFormat::kImageFolder) {
-    return OpenImageFolders(config, location, store);
+    return ReadImageFolders(config, location, store);
   }
   return OpenBoth(kOpeners[static_cast<size_t>(config.format)], config, location, store);
 }

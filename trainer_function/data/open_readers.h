@@ -20,6 +20,7 @@
 
 #include "common/protocol/training_config.h"
 #include "trainer_function/data/dataset.h"
+#include "trainer_function/data/image_source.h"
 #include "trainer_function/data/sample_reader.h"
 
 namespace lambdadnn {
@@ -35,5 +36,14 @@ bool IsDataFileName(std::string_view name);
 // kNotFound lists the names that were looked for.
 Result<SampleReaders> OpenReaders(const DatasetConfig& config, const DatasetLocation& location,
                                   const std::shared_ptr<ObjectStore>& store);
+
+// Of an ImageFolder, before anything is decoded: the images of the folder itself, or those of its
+// folder train, beside which test or val may be.
+struct ImageSources {
+  std::unique_ptr<ImageSource> train;
+  std::unique_ptr<ImageSource> test;  // null = there are no test samples
+};
+Result<ImageSources> OpenImageFolders(const DatasetConfig& config, const DatasetLocation& location,
+                                      const std::shared_ptr<ObjectStore>& store);
 
 }  // namespace lambdadnn

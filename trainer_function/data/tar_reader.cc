@@ -11,7 +11,6 @@
 namespace lambdadnn {
 namespace {
 
-constexpr uint64_t kBlock = 512;
 // Names and pax headers beyond this are none that a file system could have made.
 constexpr uint64_t kMaxExtensionBytes = 64 << 10;
 constexpr size_t kMaxShownBytes = 200;
@@ -153,7 +152,7 @@ Result<Bytes> TarReader::Contents(const TarMember& member, uint64_t limit) {
 
 Result<TarMember> TarReader::ParseHeader(ByteView header, const Extension& extension) const {
   TarMember member;
-  member.offset = position_ + kBlock;
+  member.offset = position_ + kTarBlock;
   member.name = WithoutDot(extension.name.value_or(NameOf(header)));
   if (!ChecksumFits(header)) {
     return InvalidArgumentError(file_.name() + " is damaged or no tar archive: at byte " +
@@ -207,19 +206,20 @@ Status TarReader::TakePax(const TarMember& member, Extension* extension) {
 Result<std::optional<TarMember>> TarReader::Next() {
   Extension extension;
   while (true) {
-    if (file_.size() - position_ < kBlock) {
+    if (file_.size() - position_ < kTarBlock) {
       return InvalidArgumentError(file_.name() +
                                   " is cut or no tar archive: it ends without the blocks of zeros "
                                   "that mark an archive's end; copy the file again");
     }
-    LDNN_ASSIGN_OR_RETURN(const ByteView view, Read(position_, kBlock));
+    LDNN_ASSIGN_OR_RETURN(const ByteView view, Read(position_, kTarBlock));
     const Bytes header(view.begin(), view.end());
     if (IsZero(header)) return std::optional<TarMember>();
     const char kind = static_cast<char>(header[kKind]);
     const bool extends = kind == 'x' || kind == 'g' || kind == 'L' || kind == 'K';
     LDNN_ASSIGN_OR_RETURN(TarMember member, ParseHeader(header, extends ? Extension() : extension));
     const uint64_t left = file_.size() - member.offset;
-    position_ = member.offset + std::min((member.bytes + kBlock - 1) / kBlock * kBlock, left);
+    position_ =
+        member.offset + std::min((member.bytes + kTarBlock - 1) / kTarBlock * kTarBlock, left);
     if (kind == 'x') {
       LDNN_RETURN_IF_ERROR(TakePax(member, &extension));
     } else if (kind == 'L') {

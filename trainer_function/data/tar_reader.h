@@ -17,6 +17,9 @@
 
 namespace lambdadnn {
 
+// A header's bytes; contents are filled up with zeros to a multiple of these.
+inline constexpr uint64_t kTarBlock = 512;
+
 struct TarMember {
   std::string name;     // without a leading "./"
   uint64_t offset = 0;  // of its contents in the archive

@@ -11,7 +11,6 @@ namespace lambdadnn {
 namespace {
 
 constexpr uint64_t kMaxLabelBytes = 32;
-constexpr uint64_t kTarBlock = 512;
 
 // What of a sample has been seen; its members follow one another.
 struct OpenSample {

@@ -52,6 +52,28 @@ TEST(DatasetCommand, RendersAndInspectsDigits) {
   EXPECT_EQ((*parsed)["checksum"].get<std::string>().size(), 16u);
 }
 
+TEST(DatasetCommand, ConvertsToShardsThatInspectReads) {
+  const std::string folder = MakeTempDir();
+  ASSERT_EQ(RunProgram("lambdadnn", "dataset render-digits --train 50 --test 7 --seed 3 --out " +
+                                        folder + "/digits")
+                .exit_code,
+            0);
+  const std::string convert =
+      "dataset convert " + folder + "/digits --samples-per-shard 20 --out " + folder + "/shards";
+  const Outcome converted = RunProgram("lambdadnn", convert);
+  EXPECT_EQ(converted.exit_code, 0) << converted.output;
+  EXPECT_THAT(converted.output, AllOf(HasSubstr("train-00002.tar: 50 of 50 samples"),
+                                      HasSubstr("test-00000.tar: 7 of 7 samples")));
+  const auto checksum = [&](const std::string& arguments) {
+    const Outcome outcome = RunProgram("lambdadnn", "dataset inspect -o json " + arguments);
+    const auto parsed = ParseJson(outcome.output);
+    EXPECT_TRUE(parsed.ok()) << outcome.output;
+    return parsed.ok() ? (*parsed)["checksum"].get<std::string>() : outcome.output;
+  };
+  EXPECT_EQ(checksum(folder + "/digits"), checksum(folder + "/shards --image-channels 1"));
+  EXPECT_EQ(RunProgram("lambdadnn", convert + " --samples-per-shard 0").exit_code, 2);
+}
+
 TEST(DatasetCommand, TheFormatIsNamedInAnyCase) {
   const std::string file = MakeTempDir() + "/samples";
   ASSERT_TRUE(WriteFileAtomically(file + "/train.csv", "a,b,y\n1,2,0\n1,3,1\n").ok());
@@ -93,7 +115,8 @@ TEST(DatasetCommand, WhatIsNotThereEndsWithCode4) {
 }
 
 TEST(DatasetCommand, HelpHasAnExample) {
-  for (const char* arguments : {"dataset inspect --help", "dataset render-digits --help"}) {
+  for (const char* arguments :
+       {"dataset inspect --help", "dataset render-digits --help", "dataset convert --help"}) {
     const Outcome outcome = RunProgram("lambdadnn", arguments);
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_THAT(outcome.output, HasSubstr("Example: lambdadnn dataset"));
