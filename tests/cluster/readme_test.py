@@ -100,8 +100,8 @@ class Typed(ClusterCase):
         pinned["spec"] |= {
             "objective": {"fixed": {"functions": plan["functions"],
                                     "memory": f"{max(mebibytes(plan['memory']), 512)}Mi"}},
-            "aggregation": {key: plan["aggregation"][key] for key in ("layers", "shards", "spread")}
-            | {"serverMemory": plan["serverMemory"]}}
+            "aggregation": {key: plan["aggregation"][key] for key in ("layers", "placement", "shards", "spread")}
+            | {key: plan[key] for key in ("serverMemory",) if key in plan}}
         report = on_pods.report_of_run(self.folder / "usr/bin/lambdadnn", "pinned", pinned["spec"],
                                        self.folder)
         return report["model"]["digest"]

@@ -96,5 +96,5 @@ class Refusals(unittest.TestCase):
                 said = self.portable(done.stdout + done.stderr)
                 sentence = expected[1].removeprefix("spec.objectStore: ")
                 if reason == "Infeasible":  # another platform has other figures
-                    said, sentence = re.sub(r"[\d.]+", "N", said), re.sub(r"[\d.]+", "N", sentence)
+                    said, sentence = (re.sub(r"[\d.]+( functions?)?", "N", text) for text in (said, sentence))
                 self.assertIn(sentence, said)
