@@ -167,7 +167,7 @@ class Simulation {
       Quota& quota = functions_[At(worker.function)];
       quota.budget = quota.most * rank;
     }
-    std::array<int, kMostGroups> first_below{};
+    // Of each group, the first of the layer that was added last: in the end its root.
     int below = workers_;
     for (int level = 1; level <= levels; ++level) {
       const int width = std::min(plan.Width(level), below);
@@ -183,17 +183,17 @@ class Simulation {
       demand += groups_ * (below * child_cpu_[At(level)] +
                            width * servers_of_one_ * work_.exchange.server_push);
       for (int group = 0; group < groups_; ++group) {
-        first_below[At(group)] = AddServers(level, group, width, below, first_below[At(group)]);
+        roots_[At(group)] = AddServers(level, group, width, below, roots_[At(group)]);
       }
       below = width;
     }
     real_demand += plan.spread * work_.exchange.server_update;
     demand += groups_ * servers_of_one_ * work_.exchange.server_update;
-    for (int group = 0; group < groups_; ++group) roots_[At(group)] = first_below[At(group)];
     cores_ = limits_.cores <= 0 ? kNever
              : real_demand > 0  ? limits_.cores * demand / real_demand
                                 : limits_.cores;
   }
+
   // So many that all of their servers can be simulated.
   int GroupsOf(const AggregationPlan& plan, int levels) const {
     int servers = 0;
@@ -349,8 +349,14 @@ class Simulation {
       awaited.found_at = now_ + work_.hop + longer;
     }
   }
-  // Within a function nobody asks.
-  void Hand(Awaited& awaited) const { awaited.found_at = now_; }
+  // From one role to another; within a function nobody asks.
+  void Hand(Awaited& awaited, const Role& from, const Role& to, double longer) const {
+    if (Stays(from, to)) {
+      awaited.found_at = now_;
+    } else {
+      Send(awaited, longer);
+    }
+  }
 
   void Ask(Awaited& awaited, const Role& reader) {
     const Duration asked = FromSeconds(now_ - awaited.since);
@@ -382,6 +388,8 @@ class Simulation {
     function.refill_at += periods * period_;
   }
 
+  static bool IsRoot(const Role& role) { return role.level > 0 && role.parents[0] == kNobody; }
+
   // Of what one role hands to another.
   bool Stays(const Role& from, const Role& to) const {
     return hosted_ && from.function == to.function;
@@ -389,7 +397,7 @@ class Simulation {
 
   double PushOf(const Role& role) const {
     const ExchangeCpu& exchange = work_.exchange;
-    if (role.level > 0 && role.parents[0] == kNobody) {
+    if (IsRoot(role)) {
       const double all = exchange.server_push + exchange.server_update;
       return servers_of_one_ * (hosted_ ? all + exchange.kept : all);
     }
@@ -480,22 +488,14 @@ class Simulation {
   }
 
   void EndPush(Role& role) {
-    if (role.level > 0 && role.parents[0] == kNobody) {
+    if (IsRoot(role)) {
       for (int i = 0; i < workers_; ++i) {
-        Awaited& weights = Weights(roles_[At(i)], role.group);
-        if (Stays(role, roles_[At(i)])) {
-          Hand(weights);
-        } else {
-          Send(weights, work_.straggler);
-        }
+        const Role& worker = roles_[At(i)];
+        Hand(Weights(worker, role.group), role, worker, work_.straggler);
       }
     } else {
       for (int i = 0; i < role.pushes; ++i) {
-        if (Stays(role, roles_[At(role.parents[At(i)])])) {
-          Hand(Gradient(role, i));
-        } else {
-          Send(Gradient(role, i), 0);
-        }
+        Hand(Gradient(role, i), role, roles_[At(role.parents[At(i)])], 0);
       }
     }
     if (role.level > 0) return AwaitChildren(static_cast<int>(&role - roles_.data()));

@@ -57,8 +57,7 @@ std::string DescribeDataset(const DatasetConfig& config);
 
 // Opens by format (which files: open_readers.h) and reads headers (CSV: one pass over the
 // rows). `store` is opened at LocateDataset(config)->folder_uri. Bytes (IDX, CIFAR, uint8 NPY,
-// images) are
-// divided by 255 unless config.scale is set to something else than 1.
+// images) are divided by 255 unless config.scale is set to something else than 1.
 // With config.rendered_digits no store is used: `store` may be null.
 Result<std::unique_ptr<Dataset>> OpenDataset(const DatasetConfig& config,
                                              const std::shared_ptr<ObjectStore>& store);
