@@ -82,6 +82,7 @@ class TorchModel final : public TrainableModel {
       std::fill(gradient.begin(), gradient.end(), 0.0f);
       return StepResult{};
     }
+    UseConfiguredThreads();
     try {
       at::Generator generator = StepGenerator(device_, step_seed);
       const at::Tensor outputs = Forward(
@@ -99,6 +100,7 @@ class TorchModel final : public TrainableModel {
   Result<EvaluationResult> Evaluate(const Batch& batch) override {
     LDNN_RETURN_IF_ERROR(CheckBatch(batch, architecture_.input_shape, architecture_));
     if (batch.samples == 0) return EvaluationResult{};
+    UseConfiguredThreads();
     try {
       at::NoGradGuard no_grad;
       const at::Tensor outputs = Forward(

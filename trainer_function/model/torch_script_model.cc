@@ -91,6 +91,7 @@ class ScriptModel final : public TrainableModel {
       std::fill(gradient.begin(), gradient.end(), 0.0f);
       return StepResult{};
     }
+    UseConfiguredThreads();
     try {
       Seed(step_seed);
       LDNN_ASSIGN_OR_RETURN(const at::Tensor outputs,
@@ -107,6 +108,7 @@ class ScriptModel final : public TrainableModel {
   Result<EvaluationResult> Evaluate(const Batch& batch) override {
     LDNN_RETURN_IF_ERROR(CheckInput(batch));
     if (batch.samples == 0) return EvaluationResult{};
+    UseConfiguredThreads();
     try {
       at::NoGradGuard no_grad;
       LDNN_ASSIGN_OR_RETURN(const at::Tensor outputs,

@@ -6,6 +6,7 @@
 #include <torch/csrc/jit/passes/tensorexpr_fuser.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -65,7 +66,18 @@ at::Tensor CountTop(const at::Tensor& outputs, const at::Tensor& labels) {
   return outputs.le(own).logical_not().sum(1).lt(kTopClasses).sum();
 }
 
+// 0 = ConfigureTorch was not called.
+std::atomic<int> configured_threads = 0;
+
 }  // namespace
+
+void UseConfiguredThreads() {
+  thread_local int used = 0;
+  const int wanted = configured_threads;
+  if (used == wanted) return;
+  at::set_num_threads(wanted);
+  used = wanted;
+}
 
 void ConfigureTorch(int threads) {
   // Only the first call in a process may set it, and only before other work of the pool.
@@ -78,7 +90,8 @@ void ConfigureTorch(int threads) {
     return true;
   }();
   static_cast<void>(once);
-  at::set_num_threads(threads);
+  configured_threads = threads;
+  UseConfiguredThreads();
   torch::jit::setTensorExprFuserEnabled(false);
 }
 

@@ -29,8 +29,14 @@ namespace lambdadnn {
 // Separates the draws of a step from whatever else a caller derives from the same step seed.
 inline constexpr uint64_t kStepStream = 0x64726f70;
 
-// Sets the process's threads; no fusion of graphs, whose kernels depend on how often they ran.
+// Of the process: how many threads its models compute with; no fusion of graphs, whose kernels
+// depend on how often they ran.
 void ConfigureTorch(int threads);
+
+// LibTorch's number of threads is one of each thread that calls it, and the bits of a product may
+// depend on it: whatever computes begins with this, since a model that is kept for the next slice
+// is used by another thread than the one that made it.
+void UseConfiguredThreads();
 
 // The sentence of LibTorch's message that says what is wrong, without stack traces.
 std::string TorchErrorText(const std::exception& error);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer_function/model/torch_model.h"
 
+#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <thread>
 
 #include "common/base/random.h"
 #include "tests/support/model_fixture.h"
@@ -13,6 +15,27 @@
 
 namespace lambdadnn {
 namespace {
+
+// As a model that is kept from slice to slice is.
+TEST(TorchModel, ComputesWithItsNumberOfThreadsInWhateverThreadItIsUsed) {
+  const ModelFixture fixture = MakeFixture("mlp", Loss::kCrossEntropy);
+  const auto model = fixture.Make();
+  const Batch batch = fixture.MakeBatch(2);
+  const int made_with = at::get_num_threads();
+  const auto threads_after = [&](const auto& compute) {
+    int threads = 0;
+    std::thread([&] {
+      at::set_num_threads(made_with + 1);
+      EXPECT_TRUE(compute().ok());
+      threads = at::get_num_threads();
+    }).join();
+    return threads;
+  };
+  std::vector<float> gradient(static_cast<size_t>(model->size()));
+  EXPECT_EQ(threads_after([&] { return model->ForwardBackward(batch, 1, gradient).status(); }),
+            made_with);
+  EXPECT_EQ(threads_after([&] { return model->Evaluate(batch).status(); }), made_with);
+}
 
 class EveryModelAndLoss : public testing::TestWithParam<std::tuple<const char*, Loss>> {};
 
