@@ -4,7 +4,8 @@
 //
 // A push is checksum, header and PUT of an object, and its DELETE later; a pull is GET, check and
 // copy. Each costs a time per object and a time per byte, which profiling measures.
-// Over connections a push keeps the object; sending it to each of its readers costs besides.
+// Over connections a push keeps the object; sending it to each of its readers costs besides. So
+// does telling each of them of an object in the store, where they are connected.
 //   worker           K pushes and K pulls, the vector up and down once
 //   server, level l  what was measured of one (ServerCpu); where nothing was, fan-in pulls a shard
 //                    of its group, the merge of fan-in shards and 1 push, and the root's update
@@ -41,6 +42,14 @@ struct DirectTransfer {
 // Where profiling has not measured it: seen on one development machine (docs/benchmarks.md).
 inline constexpr DirectTransfer kAssumedDirect = {
     {5e-5, 3e-10, 5e-5, 1e-9}, 5e-5, 7e-10, 3e-4, 0, 5e8};
+
+// CPU seconds of telling one reader over a connection that an object lies in the store; zero =
+// unknown, or nobody is told.
+struct DoorbellCpu {
+  double send_seconds = 0;
+  double receive_seconds = 0;
+  friend bool operator==(const DoorbellCpu&, const DoorbellCpu&) = default;
+};
 
 // Of one request for an object that is not there yet; zero = unknown, or none is ever sent.
 struct PollCost {
@@ -79,7 +88,7 @@ struct ExchangeCpu {
 // What profiling measured of functions that exchange.
 struct ExchangeRates {
   TransferCpu transfer = {};
-  // Of sending an object to one reader: over connections.
+  // Of sending an object to one reader, or of telling it: over connections.
   double send_seconds = 0;
   double send_seconds_per_byte = 0;
   ServerCpu server = {};

@@ -12,6 +12,7 @@
 #include "common/plan/sync_policy.h"
 #include "common/plan/test_metrics.h"
 #include "operator/planner/aggregation_space.h"
+#include "operator/planner/exchange_rates.h"
 #include "operator/planner/iteration_simulation.h"
 #include "operator/planner/node_packing.h"
 
@@ -53,10 +54,6 @@ const std::vector<WorkloadProfile::StorePoint>* StreamsOf(const PlannerInput& in
   return counts ? &input.profile.store_streams : nullptr;
 }
 
-DirectTransfer DirectOf(const WorkloadProfile& profile) {
-  return profile.direct.known() ? profile.direct : kAssumedDirect;
-}
-
 // An iteration ends when the last of n workers has got the last of K shards. Each shard is handed
 // over from level to level and back, which takes about the mean of as many hand-overs, and the
 // slowest of n K as much longer.
@@ -67,36 +64,6 @@ double StragglerSeconds(const PlannerInput& input, const AggregationPlan& plan) 
       direct ? DirectOf(input.profile).deviation_seconds : input.profile.store_deviation_seconds;
   const double hand_overs = plan.server_layers() + 1;
   return std::sqrt(hand_overs) * deviation * ExpectedLargest(plan.workers() * plan.shards);
-}
-
-// What was measured of a server that reads from the store, of one that reads over connections:
-// the rest is the same.
-ServerCpu Instead(const ServerCpu& server, const TransferCpu& store, const TransferCpu& direct) {
-  if (!server.known()) return server;
-  const auto instead = [](double all, double of_store, double of_direct) {
-    return std::max(0.0, all - of_store) + of_direct;
-  };
-  return {
-      server.iteration_seconds,
-      instead(server.shard_seconds, store.push_seconds, direct.push_seconds),
-      instead(server.child_seconds, store.pull_seconds, direct.pull_seconds),
-      instead(server.seconds_per_byte, store.push_seconds_per_byte, direct.push_seconds_per_byte),
-      instead(server.child_seconds_per_byte, store.pull_seconds_per_byte,
-              direct.pull_seconds_per_byte)};
-}
-
-ExchangeRates RatesOf(const WorkloadProfile& profile, TransportKind transport) {
-  ExchangeRates rates = {.transfer = profile.transfer,
-                         .server = profile.server,
-                         .merge_bytes_per_second = profile.merge_bytes_per_second,
-                         .update_seconds_per_byte = profile.update_cpu_seconds_per_byte};
-  if (transport != TransportKind::kDirect) return rates;
-  const DirectTransfer direct = DirectOf(profile);
-  rates.transfer = direct.cpu;
-  rates.send_seconds = direct.send_seconds;
-  rates.send_seconds_per_byte = direct.send_seconds_per_byte;
-  rates.server = Instead(profile.server, profile.transfer, direct.cpu);
-  return rates;
 }
 
 // What the profile measures of exchanges through a store has these in it; what somebody states of a

@@ -65,6 +65,8 @@ void SlowExchange(double factor, WorkloadProfile* profile, Platform* platform) {
                                 &profile->direct.send_seconds_per_byte,
                                 &profile->direct.hop_seconds,
                                 &profile->direct.deviation_seconds,
+                                &profile->doorbell.send_seconds,
+                                &profile->doorbell.receive_seconds,
                                 &profile->miss.seconds,
                                 &profile->miss.cpu_seconds,
                                 &profile->store_deviation_seconds}) {
@@ -177,11 +179,14 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, const JobS
   if (input.objective.budget.has_value()) {
     input.objective.budget = std::max(1e-12, *input.objective.budget - spent.money);
   }
-  // Readers are told.
-  if (ConnectsFunctions(job.spec)) input.profile.miss = {};
   const AggregationSpec& spec = job.spec.aggregation;
   input.aggregation.transport = spec.transport;
-  if (!ConnectsFunctions(job.spec)) input.aggregation.transport = TransportKind::kObjectStore;
+  if (ConnectsFunctions(job.spec)) {
+    input.profile.miss = {};  // readers are told
+  } else {
+    input.profile.doorbell = {};
+    input.aggregation.transport = TransportKind::kObjectStore;
+  }
   input.aggregation.placement = spec.placement;
   input.aggregation.shards = spec.shards;
   input.aggregation.layers = spec.layers;

@@ -333,6 +333,8 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
                     LeastMetric(samples, "directSeconds"),
                     LeastMetric(samples, "directDeviationSeconds"),
                     direct("BytesPerSecond")};
+  profile.doorbell = {MedianMetric(samples, "doorbellSendCpuSeconds"),
+                      MedianMetric(samples, "doorbellReceiveCpuSeconds")};
   profile.miss = {MedianMetric(samples, "missSeconds"), MedianMetric(samples, "missCpuSeconds")};
   profile.server = {MedianMetric(samples, "serverIterationCpuSeconds"),
                     MedianMetric(samples, "serverShardCpuSeconds"),

@@ -104,6 +104,20 @@ TEST(ExtendedModel, AFractionOfACorePaysForTheExchangeInCpuTime) {
   EXPECT_GT(Predicted(input).predicted.IterationSeconds(), paid + kOfPeriods);
 }
 
+TEST(ExtendedModel, DoorbellsArePaidForWhereObjectsLieInTheStore) {
+  PlannerInput input = QuarterCores();
+  input.platform.cpu_burst_seconds = 0;
+  const double idle = Predicted(input).predicted.IterationSeconds();
+  input.profile.doorbell = {0.002, 0.003};
+  // A worker rings once and is told once; the root rings for each of 4 workers.
+  EXPECT_GE(Predicted(input).predicted.IterationSeconds(), idle + 0.005 / 0.25 - kOfPeriods);
+  input.profile.direct = kAssumedDirect;
+  input.aggregation.transport = TransportKind::kDirect;
+  const double direct = Predicted(input).predicted.IterationSeconds();
+  input.profile.doorbell = {};
+  EXPECT_EQ(Predicted(input).predicted.IterationSeconds(), direct);
+}
+
 // What a worker waits for in the exchange saves it quota, so that it computes faster after it: as
 // fast as 4 workers can on 2 cores, if there is a burst that keeps it all.
 TEST(ExtendedModel, QuotaSavedInTheExchangeShortensTheComputePhase) {
