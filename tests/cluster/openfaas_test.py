@@ -61,8 +61,8 @@ class Trained(OnOpenFaas):
         self.create("paused", 10)
         self.running("paused", 5)
         self.request("PATCH", f"{JOBS}/paused", {"spec": {"suspend": True}})
-        self.wait("its functions are gone", lambda: not self.functions())
-        self.assertEqual("True", condition(self.job("paused"), "Suspended"))
+        self.wait("it is suspended", lambda: condition(self.job("paused"), "Suspended") == "True")
+        self.assertEqual({}, self.functions())
         self.request("PATCH", f"{JOBS}/paused", {"spec": {"suspend": False}})
         job = self.complete("paused")
         self.assertEqual(self.digest_on_one_machine(10), job["status"]["model"]["digest"])
@@ -178,6 +178,7 @@ class Trained(OnOpenFaas):
 
     def test_b_a_gateways_timeout_that_is_too_short(self):
         self.kube.apply_objects(openfaas.objects(timeout="1s"))
+        self.addCleanup(self.until_it_answers)
         self.addCleanup(openfaas.restore, self.kube)
         openfaas.wait_ready(self.kube)
         with self.other_operator():

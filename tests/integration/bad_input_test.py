@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import socket
 import struct
 import subprocess
@@ -87,6 +88,17 @@ class JobFiles(BadInput):
     def test_a_file_that_is_not_there(self):
         run = self.bench.run(job="nowhere.yaml", out=self.out())
         self.says(run, USAGE, r"nowhere\.yaml.*No such file")
+
+    def test_programs_of_functions_that_are_not_there(self):
+        alone, path, out = self.folder / "alone", self.folder / "job.yaml", self.out()
+        alone.mkdir()
+        shutil.copy(self.bench.lambdadnn, alone)
+        path.write_text(json.dumps(job()))
+        done = subprocess.run([alone / "lambdadnn", "run", path, "--out", out], cwd=self.folder,
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, ENVIRONMENT, done.stderr)
+        self.assertRegex(done.stderr, r"^error: \S+/alone/lambdadnn-worker is not there; .*install it beside lambdadnn\n$")
+        self.assertFalse(out.exists())
 
     def test_a_batch_above_the_samples(self):
         run = self.train(job(training__globalBatchSize=SAMPLES + 1))

@@ -52,7 +52,20 @@ std::map<std::string, std::string> OwnEnvironment() {
   return variables;
 }
 
+std::string ProgramPath(const std::string& directory, FunctionProgram program) {
+  return directory + "/lambdadnn-" + ProgramName(program);
+}
+
 }  // namespace
+
+Status FunctionHost::CheckProgram(const std::string& directory, FunctionProgram program) {
+  const std::string path = ProgramPath(directory, program);
+  if (::access(path.c_str(), X_OK) == 0) return OkStatus();
+  return FailedPreconditionError(
+      path + " is not there; build it" +
+      (program == FunctionProgram::kWorker ? " with -DLAMBDADNN_WITH_TORCH=ON" : "") +
+      " or install it beside lambdadnn");
+}
 
 Result<std::unique_ptr<FunctionHost>> FunctionHost::Open(Runtime& runtime, const Options& options) {
   for (const char* folder : {"/logs", "/functions"}) {
@@ -103,14 +116,7 @@ Status FunctionHost::Create(const HostedFunctionSpec& spec) {
   if (spec.group.memory_mib < 0 || spec.group.milli_cpu < 0 || spec.group.gpu < 0) {
     return InvalidArgumentError("function memory, CPU and GPUs must not be negative");
   }
-  const std::string program =
-      options_.program_directory + "/lambdadnn-" + ProgramName(spec.group.program);
-  if (::access(program.c_str(), X_OK) != 0) {
-    return FailedPreconditionError(
-        program + " is not there; build it" +
-        (spec.group.program == FunctionProgram::kWorker ? " with -DLAMBDADNN_WITH_TORCH=ON" : "") +
-        " or install it beside lambdadnn");
-  }
+  LDNN_RETURN_IF_ERROR(CheckProgram(options_.program_directory, spec.group.program));
   MonitorLock lock(*monitor_);
   if (Find(spec.uid) != nullptr) return OkStatus();
   if (stopping_) return UnavailableError("the function host is ending");
@@ -308,7 +314,7 @@ void FunctionHost::Launch(Function& function) {
 Result<pid_t> FunctionHost::LaunchProcess(Function& function) {
   const FunctionGroup& group = function.spec.group;
   ProcessSpec process;
-  process.arguments = {options_.program_directory + "/lambdadnn-" + ProgramName(group.program)};
+  process.arguments = {ProgramPath(options_.program_directory, group.program)};
   process.environment = OwnEnvironment();
   for (const auto& [name, value] : group.environment) process.environment[name] = value;
   process.environment["PORT"] = "0";

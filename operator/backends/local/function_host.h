@@ -47,6 +47,9 @@ class FunctionHost {
     std::vector<std::string> gpus = {};
   };
 
+  // kFailedPrecondition with what to do where this program is not there.
+  static Status CheckProgram(const std::string& directory, FunctionProgram program);
+
   // kUnavailable when the directory cannot be written.
   static Result<std::unique_ptr<FunctionHost>> Open(Runtime& runtime, const Options& options);
   // Kills what is left.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/cli/run/embedded_cluster.h"
 
+#include <filesystem>
+
 #include "common/base/files.h"
+#include "operator/backends/local/function_host.h"
 #include "operator/cli/run/run_state.h"
 #include "operator/controller/store/store_access.h"
 #include "operator/kinds/serverless_training_job.h"
@@ -41,6 +44,10 @@ EmbeddedCluster::~EmbeddedCluster() {
 
 Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Start(
     Runtime& runtime, const EmbeddedClusterOptions& options, bool restore) {
+  const std::string programs = std::filesystem::path(options.program).parent_path().string();
+  for (const FunctionProgram program : {FunctionProgram::kWorker, FunctionProgram::kServer}) {
+    LDNN_RETURN_IF_ERROR(FunctionHost::CheckProgram(programs, program));
+  }
   std::unique_ptr<EmbeddedCluster> cluster(new EmbeddedCluster(runtime, options));
   cluster->server_.Define(JobDefinition());
   ResourceDefinition secrets;

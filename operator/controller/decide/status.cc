@@ -21,6 +21,9 @@ namespace {
 // Thirty years.
 constexpr double kLongestEstimateSeconds = 1e9;
 
+// Longer than a store takes that is restarted.
+constexpr Duration kStoreFailureTold = std::chrono::seconds(5);
+
 // The condition stays although training continues.
 bool IsSticky(const Condition& degraded) {
   const ReasonRow* const row = FindReason(degraded.reason);
@@ -201,6 +204,18 @@ void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
       MakeCondition(kConditionReady, usable, usable ? Reason::kFunctionsReady : missing, message));
 }
 
+// What needs the store is tried again for ever: that the job waits for it is seen here.
+void AddStoreFailure(const JobSnapshot& snapshot, JobStatus* status) {
+  const Memo& memo = *snapshot.memo;
+  const Attempts& steps = memo.store_steps;
+  const bool is_accepted = IsConditionTrue(status->conditions, kConditionAccepted);
+  if (!steps.failing_since.has_value() || !is_accepted || !memo.credentials_refused.ok()) return;
+  if (snapshot.now - *steps.failing_since < kStoreFailureTold) return;
+  Set(status, snapshot,
+      MakeCondition(kConditionDegraded, true, Reason::kStoreNotUsable,
+                    steps.error.message() + "; it is tried again"));
+}
+
 // Without a Ready tools that know no more of the object than kstatus would take it for done.
 void BeginReady(const JobSnapshot& snapshot, JobStatus* status) {
   if (FindCondition(status->conditions, kConditionReady) != nullptr) return;
@@ -294,9 +309,10 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
         MakeCondition(kConditionDegraded, true, Reason::kCredentialsRefused,
                       snapshot.memo->credentials_refused.message()));
   }
+  const bool ending = IsEnding(job);
+  if (!ending) AddStoreFailure(snapshot, &status);
   status.phase = PhaseOf(snapshot, job);
   AddProgress(snapshot, &status);
-  const bool ending = IsEnding(job);
   if (status.plan.has_value()) AddEstimate(snapshot, ending, &status);
   AddFunctions(snapshot, ending, &status);
   BeginReady(snapshot, &status);

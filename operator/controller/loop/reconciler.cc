@@ -132,11 +132,16 @@ Status Reconciler::DecideAndApply(Pass* pass) {
     bool again = false;
     for (const Action& action : Decide(pass->snapshot)) {
       LDNN_RETURN_IF_ERROR(writer_.CheckWanted());
-      if (!pass->may_wait && executor_.UsesStore(*pass, action)) {
+      const bool uses_store = executor_.UsesStore(*pass, action);
+      if (!pass->may_wait && uses_store) {
         pass->store_bulkhead = StoreBulkheadOf(pass->snapshot.job);
         return OkStatus();
       }
-      LDNN_ASSIGN_OR_RETURN(const ActionExecutor::Next next, executor_.Apply(pass, action));
+      const Result<ActionExecutor::Next> applied = executor_.Apply(pass, action);
+      if (uses_store) {
+        pass->memory->memo.store_steps.Note(applied.status(), dependencies_.runtime.clock.Now());
+      }
+      LDNN_ASSIGN_OR_RETURN(const ActionExecutor::Next next, applied);
       if (next == ActionExecutor::Next::kYield) {
         pass->yields = true;
         return OkStatus();

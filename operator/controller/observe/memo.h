@@ -53,7 +53,7 @@ struct DriftLook {
   int64_t iteration = 0;
 };
 
-// What is tried at a job's end until it succeeds.
+// What is tried until it succeeds.
 struct Attempts {
   std::optional<Instant> failing_since;  // without a success since then
   Status error;                          // the last one
@@ -80,6 +80,8 @@ struct Memo {
   // absent = the store has none.
   std::optional<Round> checkpoint_looked_up;
   std::optional<CheckpointReference> newest_checkpoint;
+  // Steps of this job that need its store.
+  Attempts store_steps;
   // Found damaged by this process, and not read again: a function that starts there fails.
   std::vector<CheckpointReference> damaged_checkpoints;
   std::map<std::string, StopSent> stops;                       // by invocation

@@ -256,6 +256,28 @@ TEST_F(JobTroubleTest, AJobOfAnotherControllerIsNeverTouched) {
   EXPECT_THAT(world_.functions.started(), IsEmpty());
 }
 
+TEST_F(JobTroubleTest, AStoreThatFillsUpIsToldUntilTheJobGoesOn) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["training"]["epochs"] = 3;
+  world_.Create(job);
+  ASSERT_TRUE(RunUntilIteration(50));
+  world_.store_rule = [](const std::string&, std::string_view) {
+    return ResourceExhaustedError("No space left on device; free some space");
+  };
+  for (const std::string& uid : world_.functions.Live()) world_.functions.Kill(uid);
+  world_.RunUntil([] { return false; }, 4);
+  EXPECT_NE(world_.Reason("Degraded"), "True/StoreNotUsable") << "it may have been restarted";
+  world_.RunUntil([] { return false; }, 60);
+  EXPECT_EQ(world_.Reason("Degraded"), "True/StoreNotUsable");
+  const JobStatus status = world_.Read().status;
+  EXPECT_THAT(FindCondition(status.conditions, kConditionDegraded)->message,
+              HasSubstr("No space left on device; free some space; it is tried again"));
+  world_.store_rule = nullptr;
+  ASSERT_TRUE(world_.RunUntilFinished(300));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Reason("Degraded"), "False/Recovered");
+}
+
 class DamagedCheckpointTest : public JobLifeTest {
  protected:
   // A job at an iteration beyond its second checkpoint (every 20 iterations) whose functions were
