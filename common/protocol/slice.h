@@ -238,7 +238,7 @@ struct SliceRecord {
   // serverChildCpuSeconds, serverCpuSecondsPerByte, serverChildCpuSecondsPerByte (docs/theory.md,
   // section 3). Roles worker and server, where functions reach each other: doorbellsSent,
   // doorbellsReceived, doorbellsDropped, peerObjects, peerObjectBytes, peersConnected, peersLost,
-  // peersRefused (docs/formats.md, "Slices").
+  // peersUnread, peersRefused (docs/formats.md, "Slices").
   std::map<std::string, double> metrics;
   // Role profile: seconds of a step, the mean of so many that there are a few dozen entries.
   std::vector<double> profile_iteration_seconds;

@@ -40,7 +40,7 @@ class PeerChannel::State : public std::enable_shared_from_this<PeerChannel::Stat
   void End();
   void Deliver(const std::vector<PeerId>& to, const SharedBytes& frame);
 
-  Instant Now() { return runtime_.clock.Now(); }
+  Instant Now() const { return runtime_.clock.Now(); }
   PeerHello NewHello();
   const PeerSecret& key() const { return options_.key; }
   size_t most_object_bytes() const { return options_.most_object_bytes; }
@@ -63,6 +63,10 @@ class PeerChannel::State : public std::enable_shared_from_this<PeerChannel::Stat
  private:
   std::shared_ptr<ConnectionHandler> Accept(const std::shared_ptr<Connection>& connection);
   void Tick();
+  // It does not read: it is met elsewhere for some time.
+  void DropUnread(Link& link);
+  // Until when the function in this role is not connected, if it was dropped so.
+  Instant PausedUntil(const PeerId& peer, int attempt) const;
   void DialWhatIsDue();
 
   Runtime& runtime_;
@@ -73,6 +77,7 @@ class PeerChannel::State : public std::enable_shared_from_this<PeerChannel::Stat
   std::map<int64_t, std::shared_ptr<Link>> links_;  // in the order of their begin
   int64_t last_link_ = 0;
   std::map<PeerId, std::shared_ptr<Link>> by_peer_;
+  std::map<std::pair<PeerId, int>, Instant> paused_until_;  // by attempt
   bool stopped_ = false;
 };
 
@@ -125,9 +130,21 @@ class PeerChannel::Link : public ConnectionHandler,
 
   void Say(SharedBytes frame) {
     said = state_->Now();
+    said_bytes_ += frame->size();
     connection->Send(std::move(frame));
   }
   void Say(Bytes frame) { Say(std::make_shared<const Bytes>(std::move(frame))); }
+
+  // Asked at every tick: whether the peer has taken of what waits for it lately.
+  bool IsRead(Duration at_most) {
+    const size_t unsent = connection->UnsentBytes();
+    const size_t taken = said_bytes_ - unsent;
+    if (unsent == 0 || taken - taken_ >= kLeastTakenBytes) {
+      taken_ = taken;
+      taken_at_ = state_->Now();
+    }
+    return state_->Now() - taken_at_ < at_most;
+  }
 
   bool is_known() const { return known_; }
   PeerId peer() const { return IdOf(*handshake_.peer()); }
@@ -156,6 +173,9 @@ class PeerChannel::Link : public ConnectionHandler,
   const std::shared_ptr<State> state_;
   PeerHandshake handshake_;
   FrameReader reader_;
+  size_t said_bytes_ = 0;
+  size_t taken_ = 0;  // of these, when that was noted last
+  Instant taken_at_ = began;
   bool known_ = false;
   bool dropped_ = false;
 };
@@ -204,6 +224,9 @@ Status PeerChannel::State::Check(const PeerHello& hello,
   const PeerId id = IdOf(hello);
   const bool wanted = dialed.has_value() ? id == *dialed : options_.expected.contains(id);
   if (!wanted) return PermissionDeniedError(id.Name() + " has nothing to say to this role");
+  if (Now() < PausedUntil(id, hello.attempt)) {
+    return UnavailableError(id.Name() + " did not read what it was sent; it is tried again later");
+  }
   return OkStatus();
 }
 
@@ -287,6 +310,9 @@ void PeerChannel::State::Gone(Link& link, const Status& why) {
     target.has_link = false;
     target.next = Now() + target.pause;
     target.pause = std::min(2 * target.pause, FromSeconds(kMostDialSeconds));
+    if (link.is_known()) {
+      target.next = std::max(target.next, PausedUntil(link.peer(), link.attempt()));
+    }
   }
   const bool known = link.is_known();
   {
@@ -307,6 +333,20 @@ void PeerChannel::State::Gone(Link& link, const Status& why) {
     }
   }
   links_.erase(link.number);
+}
+
+void PeerChannel::State::DropUnread(Link& link) {
+  paused_until_[{link.peer(), link.attempt()}] = Now() + FromSeconds(kUnreadPauseSeconds);
+  {
+    const std::lock_guard lock(mutex);
+    ++counts.unread;
+  }
+  link.Drop(DeadlineExceededError("it does not read what is sent to it"));
+}
+
+Instant PeerChannel::State::PausedUntil(const PeerId& peer, int attempt) const {
+  const auto found = paused_until_.find({peer, attempt});
+  return found == paused_until_.end() ? Instant{} : found->second;
 }
 
 void PeerChannel::State::DialWhatIsDue() {
@@ -332,6 +372,8 @@ void PeerChannel::State::Tick() {
       }
     } else if (now - link->heard >= FromSeconds(kSilenceSeconds)) {
       link->Drop(DeadlineExceededError("it has gone silent"));
+    } else if (!link->IsRead(FromSeconds(options_.unread_seconds))) {
+      DropUnread(*link);
     } else if (now - link->said >= FromSeconds(kPingSeconds)) {
       link->Say(EncodeFrame(FrameType::kPing, {}));
     }
@@ -344,6 +386,14 @@ void PeerChannel::State::Deliver(const std::vector<PeerId>& to, const SharedByte
   const bool is_hint = TypeOfFrame(*frame) == FrameType::kDoorbell;
   for (const PeerId& peer : to) {
     const auto found = by_peer_.find(peer);
+    if (found != by_peer_.end() && !is_hint) {
+      const std::shared_ptr<Link> link = found->second;
+      const size_t unsent = link->connection->UnsentBytes();
+      if (unsent > 0 && frame->size() > options_.most_unsent_bytes - unsent) {
+        DropUnread(*link);
+        continue;
+      }
+    }
     const bool takes = found != by_peer_.end() &&
                        (!is_hint || found->second->connection->UnsentBytes() <= kMostUnsentBytes);
     if (takes) found->second->Say(frame);

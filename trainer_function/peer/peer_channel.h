@@ -12,6 +12,7 @@
 #pragma once
 
 #include <compare>
+#include <limits>
 #include <memory>
 #include <set>
 #include <string>
@@ -29,6 +30,12 @@ namespace lambdadnn {
 inline constexpr double kPingSeconds = 0.5;
 inline constexpr double kSilenceSeconds = 1.7;
 inline constexpr double kTickSeconds = 0.25;
+// A peer that lives, but takes less than kLeastTakenBytes of what waits for it in kUnreadSeconds,
+// is lost as well: it does not read, or its connection crawls. The same function is not connected
+// again for kUnreadPauseSeconds; what it needs goes another way meanwhile.
+inline constexpr double kUnreadSeconds = 5;
+inline constexpr size_t kLeastTakenBytes = size_t{64} << 10;
+inline constexpr double kUnreadPauseSeconds = 60;
 // From a connection's begin, its opening included, to the end of the handshake.
 inline constexpr double kHandshakeSeconds = 2;
 // Between attempts to connect to one peer, twice as long after each failure: its slice may not have
@@ -60,6 +67,9 @@ struct PeerChannelOptions {
   std::vector<DialedPeer> dialed = {};
   // Objects that peers may send have so many bytes at most, with their header; 0 = they send none.
   size_t most_object_bytes = 0;
+  // A peer for which more waits than it can have asked for is lost as one that does not read.
+  size_t most_unsent_bytes = std::numeric_limits<size_t>::max();
+  double unread_seconds = kUnreadSeconds;
   // Those that connect to this role; nobody else is let in.
   std::set<PeerId> expected = {};
   // False: nobody is heard before Open().
@@ -75,6 +85,7 @@ struct PeerCounts {
   int64_t object_bytes = 0;  // of these, headers included
   int64_t opened = 0;        // connections that came to be, both sides known
   int64_t lost = 0;          // of these, those that ended before the slice did
+  int64_t unread = 0;        // of those, peers that did not read what was sent to them
   int64_t refused = 0;       // connections that never came to be: not reached, another key, garbage
 };
 

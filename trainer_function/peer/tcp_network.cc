@@ -7,7 +7,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
+#include <deque>
 #include <set>
 #include <utility>
 #include <vector>
@@ -25,6 +25,8 @@ namespace {
 
 constexpr long long kMostPort = 65535;
 constexpr size_t kReadBytes = size_t{64} << 10;
+// In one call: as many as Boost.Asio hands to the kernel.
+constexpr size_t kMostBuffers = 64;
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // out of descriptors
 
 Result<tcp::endpoint> ParseAddress(const std::string& address) {
@@ -32,6 +34,8 @@ Result<tcp::endpoint> ParseAddress(const std::string& address) {
   error_code error = net::error::invalid_argument;
   net::ip::address ip;
   if (parts.has_value() && parts->port.has_value()) ip = net::ip::make_address(parts->host, error);
+  // Without brackets nobody can tell where an address of IPv6 ends.
+  if (!error && ip.is_v6() && !parts->bracketed) error = net::error::invalid_argument;
   const long long port = error ? 0 : ParseInteger(*parts->port).value_or(0);
   if (error || port < 1 || port > kMostPort) {
     return InvalidArgumentError("'" + address + "' is no address and port");
@@ -88,12 +92,12 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
 
   void Send(SharedBytes bytes) override {
     if (IsOver()) return;
-    unsent_ += bytes->size();
-    next_.push_back(std::move(bytes));
-    if (is_open_ && writing_.empty()) Write();
+    unsent_bytes_ += bytes->size();
+    unsent_.push_back(std::move(bytes));
+    if (is_open_ && !writes_) Write();
   }
 
-  size_t UnsentBytes() const override { return unsent_; }
+  size_t UnsentBytes() const override { return unsent_bytes_; }
 
   void Close() override {
     handler_ = nullptr;
@@ -140,7 +144,7 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
     const std::shared_ptr<ConnectionHandler> handler = handler_;
     handler->OnOpen();
     if (IsOver()) return;
-    if (!next_.empty() && writing_.empty()) Write();
+    if (!unsent_.empty() && !writes_) Write();
     Read();
   }
 
@@ -157,21 +161,33 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
                      : socket_.async_read_some(buffer, std::move(done));
   }
 
+  // As much as the kernel, or a record of TLS, takes; then the rest.
   void Write() {
-    writing_.swap(next_);
+    writes_ = true;
     std::vector<net::const_buffer> buffers;
-    for (const SharedBytes& bytes : writing_) buffers.push_back(net::buffer(*bytes));
-    auto done = [self = shared_from_this()](error_code error, size_t) {
+    for (size_t i = 0; i < std::min(unsent_.size(), kMostBuffers); ++i) {
+      buffers.push_back(net::buffer(*unsent_[i]) + (i == 0 ? taken_of_first_ : 0));
+    }
+    auto done = [self = shared_from_this()](error_code error, size_t bytes) {
       if (self->IsOver()) return;
       if (error) return self->Fail("writing", error);
-      for (const SharedBytes& bytes : self->writing_) self->unsent_ -= bytes->size();
-      self->writing_.clear();
-      if (!self->next_.empty()) self->Write();
+      self->Took(bytes);
+      self->writes_ = false;
+      if (!self->unsent_.empty()) self->Write();
     };
     if (tls_.has_value()) {
-      net::async_write(*tls_, buffers, std::move(done));
+      tls_->async_write_some(buffers, std::move(done));
     } else {
-      net::async_write(socket_, buffers, std::move(done));
+      socket_.async_write_some(buffers, std::move(done));
+    }
+  }
+
+  void Took(size_t bytes) {
+    unsent_bytes_ -= bytes;
+    taken_of_first_ += bytes;
+    while (!unsent_.empty() && taken_of_first_ >= unsent_.front()->size()) {
+      taken_of_first_ -= unsent_.front()->size();
+      unsent_.pop_front();
     }
   }
 
@@ -181,9 +197,10 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
   std::shared_ptr<ConnectionHandler> handler_;  // null = it is over
   bool is_open_ = false;
   Bytes read_ = Bytes(kReadBytes);
-  std::vector<SharedBytes> writing_;  // by a write that has not ended
-  std::vector<SharedBytes> next_;
-  size_t unsent_ = 0;
+  std::deque<SharedBytes> unsent_;
+  size_t taken_of_first_ = 0;
+  size_t unsent_bytes_ = 0;
+  bool writes_ = false;
 };
 
 void TcpNetwork::State::AcceptNext() {

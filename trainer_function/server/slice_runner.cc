@@ -84,6 +84,7 @@ void AddCounts(const PeerCounts& counts, SliceRecord* record) {
                                                    {"peerObjectBytes", counts.object_bytes},
                                                    {"peersConnected", counts.opened},
                                                    {"peersLost", counts.lost},
+                                                   {"peersUnread", counts.unread},
                                                    {"peersRefused", counts.refused}};
   for (const auto& [name, count] : named) record->metrics[name] = static_cast<double>(count);
 }

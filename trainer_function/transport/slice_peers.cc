@@ -32,6 +32,15 @@ size_t MostObjectBytes(const ExecutionPlan& plan) {
   return kObjectHeaderBytes + static_cast<size_t>(most) * sizeof(float);
 }
 
+// Of what a function holds for one other: as a worker and as a server of every layer it writes the
+// vector once an iteration, norms less, and holds two iterations at most.
+size_t MostUnsentBytes(const ExecutionPlan& plan) {
+  const AggregationPlan& aggregation = plan.aggregation;
+  const size_t vector = static_cast<size_t>(plan.parameters) * sizeof(float) +
+                        static_cast<size_t>(aggregation.shards) * 2 * MostObjectBytes(plan);
+  return 2 * (1 + aggregation.layers.size()) * vector + kMostUnsentBytes;
+}
+
 PeerChannelOptions OptionsOf(const PeerAccess& access, const SliceRequest& request) {
   const AggregationPlan& aggregation = request.plan.aggregation;
   PeerChannelOptions options;
@@ -50,6 +59,7 @@ PeerChannelOptions OptionsOf(const PeerAccess& access, const SliceRequest& reque
   }
   if (aggregation.transport == TransportKind::kDirect) {
     options.most_object_bytes = MostObjectBytes(request.plan);
+    options.most_unsent_bytes = MostUnsentBytes(request.plan);
   }
   const ExchangeRole own = ExchangeRoleOf(request.role());
   for (const ExchangeRole& other : FunctionsMeeting(aggregation, own)) {

@@ -20,7 +20,7 @@ constexpr double kStretchSeconds = 2;
 // Of a record's metrics.
 constexpr const char* kPeerCounts[] = {"doorbellsSent", "doorbellsReceived", "doorbellsDropped",
                                        "peerObjects",   "peerObjectBytes",   "peersConnected",
-                                       "peersLost",     "peersRefused"};
+                                       "peersLost",     "peersUnread",       "peersRefused"};
 
 }  // namespace
 

@@ -17,6 +17,11 @@ using testing::IsEmpty;
 constexpr PeerId kWorker = {RoleKind::kWorker, 3};
 constexpr PeerId kServer = {RoleKind::kServer, 0};
 
+SharedBytes ObjectFrame(size_t payload) {
+  return std::make_shared<const Bytes>(
+      EncodeObjectFrame(Bytes(kObjectHeaderBytes), Bytes(payload)));
+}
+
 // What a channel tells its role, as text.
 struct Heard final : PeerListener {
   void OnDoorbell(const PeerId& from, const ExchangeObjectName& doorbell) override {
@@ -196,6 +201,79 @@ TEST_F(PeerChannelTest, AReaderThatNeverReadsCostsDoorbellsAndNoMemory) {
   EXPECT_LE(worker_network_.last->UnsentBytes(), kMostUnsentBytes + 32);
   EXPECT_GT(worker->Counts().dropped, 7'000);
   EXPECT_EQ(worker->Counts().dropped + worker->Counts().sent, 10'000);
+}
+
+// Pings pass both ways, and the object does not.
+TEST_F(PeerChannelTest, APeerThatLivesButDoesNotReadIsLost) {
+  const auto server = Server(ServerOptions());
+  const auto worker = Worker(WorkerOptions());
+  wire_.Run(milliseconds(10));
+  server_heard_.Take();
+  worker_network_.last->most_read = 100;
+  worker->Send({kServer}, ObjectFrame(1000));
+  wire_.Run(FromSeconds(kUnreadSeconds - 1));
+  EXPECT_THAT(server_heard_.Take(), IsEmpty());
+  EXPECT_EQ(worker->Counts().unread, 0);
+  wire_.Run(FromSeconds(1 + 2 * kTickSeconds));
+  EXPECT_THAT(server_heard_.Take(), ElementsAre("worker-3 is lost"));
+  EXPECT_THAT(worker_heard_.Take(), ElementsAre("server-0 is there", "server-0 is lost"));
+  EXPECT_EQ(worker->Counts().unread, 1);
+  EXPECT_EQ(worker->Counts().lost, 1);
+  wire_.Run(FromSeconds(kUnreadPauseSeconds - 2));
+  EXPECT_THAT(worker_heard_.Take(), IsEmpty());
+  EXPECT_EQ(worker->Counts().refused, 0) << "it is not even tried";
+  wire_.Run(std::chrono::seconds(4));
+  EXPECT_THAT(worker_heard_.Take(), ElementsAre("server-0 is there"));
+}
+
+TEST_F(PeerChannelTest, WhoDidNotReadIsNotLetInForAWhileButAnotherInItsPlaceIs) {
+  const auto server = Server(ServerOptions());
+  auto worker = Worker(WorkerOptions());
+  wire_.Run(milliseconds(10));
+  worker_network_.last->peer.lock()->most_read = 100;
+  server->Send({kWorker}, ObjectFrame(1000));
+  wire_.Run(FromSeconds(kUnreadSeconds + 5));
+  EXPECT_EQ(server->Counts().unread, 1);
+  EXPECT_THAT(server_heard_.Take(), ElementsAre("worker-3 is there", "worker-3 is lost"));
+  EXPECT_THAT(server->LastRefusal(), HasSubstr("worker-3 did not read what it was sent"));
+  worker.reset();
+  PeerChannelOptions second = WorkerOptions();
+  second.self.attempt = 2;
+  worker = Worker(second);
+  wire_.Run(milliseconds(10));
+  EXPECT_THAT(server_heard_.Take(), ElementsAre("worker-3 is there"));
+}
+
+TEST_F(PeerChannelTest, NoMoreWaitsForAPeerThanItCanHaveAskedFor) {
+  PeerChannelOptions options = WorkerOptions();
+  options.most_unsent_bytes = 5000;
+  const auto server = Server(ServerOptions());
+  const auto worker = Worker(options);
+  wire_.Run(milliseconds(10));
+  worker_network_.last->most_read = 100;
+  const SharedBytes frame = ObjectFrame(1000);
+  const size_t fit = 5000 / frame->size();
+  for (size_t i = 0; i < fit; ++i) worker->Send({kServer}, frame);
+  EXPECT_EQ(worker_network_.last->UnsentBytes(), fit * frame->size());
+  EXPECT_EQ(worker->Counts().unread, 0);
+  worker->Send({kServer}, frame);
+  EXPECT_EQ(worker->Counts().unread, 1);
+  EXPECT_THAT(worker_heard_.Take(), ElementsAre("server-0 is there", "server-0 is lost"));
+}
+
+TEST_F(PeerChannelTest, WhatIsTakenSlowlyButSteadilyIsRead) {
+  const auto server = Server(ServerOptions());
+  const auto worker = Worker(WorkerOptions());
+  wire_.Run(milliseconds(10));
+  worker_network_.last->most_read = 100;
+  worker->Send({kServer}, ObjectFrame(10 * kLeastTakenBytes));
+  for (int i = 0; i < 9; ++i) {
+    wire_.Run(FromSeconds(kUnreadSeconds - 1));
+    worker_network_.last->unsent -= kLeastTakenBytes;
+  }
+  EXPECT_EQ(worker->Counts().lost, 0);
+  wire_.Run(FromSeconds(kUnreadSeconds + 1));
+  EXPECT_EQ(worker->Counts().unread, 1);
 }
 
 TEST_F(PeerChannelTest, OfTwoFunctionsInOneRoleTheLaterOneHasIt) {

@@ -7,6 +7,7 @@
 
 #include <set>
 
+#include "tests/support/deaf_peer.h"
 #include "trainer_function/peer/peer_channel.h"
 
 namespace lambdadnn {
@@ -156,6 +157,30 @@ TEST_P(TcpNetworkTest, CarriesLargeObjectsBothWays) {
   EXPECT_EQ(worker_heard_.Digests(), digests);
 }
 
+TEST_P(TcpNetworkTest, AddressesMayBeOfIPv6) {
+  auto server_network = TcpNetwork::Listen(runtime_, "::1", 0, TlsOf("key"));
+  if (!server_network.ok()) GTEST_SKIP() << "no IPv6: " << server_network.status().ToString();
+  const auto worker_network = Open(TlsOf("key"));
+  PeerChannelOptions options = WorkerOptions(**server_network);
+  options.dialed.front().address = "[::1]:" + std::to_string((*server_network)->port());
+  PeerChannel server(runtime_, **server_network, server_heard_, ServerOptions());
+  PeerChannel worker(runtime_, *worker_network, worker_heard_, options);
+  ASSERT_TRUE(worker_heard_.AwaitConnected(1, clock_)) << worker.LastRefusal();
+  worker.Send({kFirstServer}, FrameType::kDoorbell, EncodeObjectName({}));
+  EXPECT_TRUE(server_heard_.AwaitDoorbells(1, clock_));
+}
+
+// As a pod's "::", which serves both families.
+TEST_P(TcpNetworkTest, TheUnspecifiedIPv6AddressServesBothFamilies) {
+  auto server_network = TcpNetwork::Listen(runtime_, "::", 0, TlsOf("key"));
+  if (!server_network.ok()) GTEST_SKIP() << "no IPv6: " << server_network.status().ToString();
+  const PeerChannel server(runtime_, **server_network, server_heard_, ServerOptions());
+  const auto worker_network = Open(TlsOf("key"));
+  const PeerChannel worker(runtime_, *worker_network, worker_heard_,
+                           WorkerOptions(**server_network));
+  EXPECT_TRUE(worker_heard_.AwaitConnected(1, clock_)) << worker.LastRefusal();
+}
+
 TEST_P(TcpNetworkTest, AnotherKeyIsRefused) {
   const auto server_network = Open(TlsOf("key"));
   const auto worker_network = Open(TlsOf("another"));
@@ -175,7 +200,8 @@ TEST_P(TcpNetworkTest, WhereNobodyServesConnectionsEnd) {
 
 TEST_P(TcpNetworkTest, AnAddressThatIsNoneIsRefused) {
   const auto network = Open(TlsOf("key"));
-  for (const char* address : {"", "localhost:1", "10.0.0.1", "10.0.0.1:0", "10.0.0.1:70000"}) {
+  for (const char* address : {"", "localhost:1", "10.0.0.1", "10.0.0.1:0", "10.0.0.1:70000",
+                              "::1:8444", "[::1]", "[::1:8444"}) {
     PeerChannelOptions options = OptionsOf(kFirstWorker);
     options.dialed = {{kFirstServer, address}};
     const PeerChannel worker(runtime_, *network, worker_heard_, options);
@@ -194,6 +220,33 @@ TEST_P(TcpNetworkTest, ListeningFailsInOneSentence) {
 INSTANTIATE_TEST_SUITE_P(PlainAndTls, TcpNetworkTest, testing::Bool(), [](const auto& row) {
   return row.param ? std::string("Tls") : std::string("Plain");
 });
+
+class DeafPeerTest : public TcpNetworkTest {};
+
+// It lives, as its pings say, and its socket is never drained.
+TEST_P(DeafPeerTest, IsLostOnceItHasTakenNothingForLong) {
+  const auto network = Open(std::nullopt);
+  PeerChannelOptions options = ServerOptions();
+  options.unread_seconds = 0.3;
+  PeerChannel server(runtime_, *network, server_heard_, options);
+  const PeerChannelOptions worker = WorkerOptions(*network);
+  const DeafPeer deaf(network->port(), worker.self, worker.key, {}, 0);
+  ASSERT_TRUE(server_heard_.AwaitConnected(1, clock_));
+  // More than the buffers of the kernel take.
+  const auto frame = std::make_shared<const Bytes>(
+      EncodeObjectFrame(Bytes(kObjectHeaderBytes), Bytes(size_t{32} << 20)));
+  server.Send({kFirstWorker}, frame);
+  ASSERT_TRUE(server_heard_.AwaitLost(1, clock_));
+  EXPECT_EQ(server.Counts().unread, 1);
+  EXPECT_EQ(server.Counts().lost, 1);
+  const PeerChannelOptions other = WorkerOptions(*network);
+  const auto again = Open(std::nullopt);
+  const PeerChannel same(runtime_, *again, worker_heard_, other);
+  AwaitRefusal(same);
+  EXPECT_EQ(server.Counts().opened, 1) << "not let in again yet";
+}
+
+INSTANTIATE_TEST_SUITE_P(Plain, DeafPeerTest, testing::Values(false));
 
 using TlsAndPlainTest = TcpNetworkTest;
 

@@ -10,6 +10,7 @@
 
 #include "common/objectstore/memory_object_store.h"
 #include "common/protocol/exchange_peers.h"
+#include "tests/support/deaf_peer.h"
 #include "tests/support/faulty_object_store.h"
 #include "trainer_function/peer/tcp_network.h"
 
@@ -111,12 +112,12 @@ class DirectTransportTest : public testing::Test {
   }
   Status Push(DirectPart& part, const ExchangeObjectName& name) {
     TransferMetadata metadata;
-    metadata.elements = kLastTen;
+    metadata.elements = elements_;
     metadata.samples = 7;
     return part.direct->Push(name, metadata, AsBytes(std::span<const float>(values_)));
   }
   std::vector<float> Pull(DirectPart& part, const ExchangeObjectName& name) {
-    const auto received = part.direct->Pull(name, kLastTen);
+    const auto received = part.direct->Pull(name, elements_);
     EXPECT_TRUE(received.ok()) << received.status().ToString();
     if (!received.ok()) return {};
     EXPECT_EQ(received->header.samples, 7);
@@ -131,6 +132,7 @@ class DirectTransportTest : public testing::Test {
   Runtime runtime_{clock_, executor_, random_};
   MemoryObjectStore memory_;
   std::vector<float> values_ = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  Range elements_ = kLastTen;
   std::unique_ptr<TcpNetwork> root_network_ = Open();
   std::unique_ptr<TcpNetwork> first_network_ = Open();
   std::unique_ptr<TcpNetwork> second_network_ = Open();
@@ -289,6 +291,37 @@ TEST_F(DirectTransportTest, AStoreThatRefusesEndsTheSlice) {
   const Status status = root_->direct->Finish();
   EXPECT_EQ(status.code(), StatusCode::kPermissionDenied) << status.ToString();
   EXPECT_FALSE(root_->direct->Pull(kFourthGradient, kLastTen).ok());
+}
+
+// Its pulls come, its signs of life as well, and nothing is ever taken out of its socket.
+TEST_F(DirectTransportTest, AReaderThatNeverReadsIsMetInTheStore) {
+  root_ = Make(kRootRole, root_network_);
+  second_ = Make(kSecondRole, second_network_);
+  values_.assign(kDefaultBlockElements, 0.5f);
+  elements_ = {kDefaultBlockElements, 2 * kDefaultBlockElements};
+  const SliceRequest request = RequestOf(kFirstRole, true, 1);
+  PeerHello self;
+  self.job = Xxh3(AsBytes(request.job.uid));
+  self.plan_revision = request.plan.revision;
+  self.incarnation = request.incarnation;
+  self.invocation = request.invocation;
+  // Far more than buffers of the kernel and the bound of what a reader may have asked for.
+  const DeafPeer deaf(root_network_->port(), self, DerivePeerKeys("key").handshake, kFifthWeights,
+                      200);
+  ASSERT_TRUE(Await([&] {
+    const SlicePeers& peers = root_->direct->peers();
+    return peers.IsConnected(kFirst) && peers.IsConnected({RoleKind::kWorker, 1});
+  }));
+  ASSERT_TRUE(Push(*root_, kFifthWeights).ok());
+  EXPECT_EQ(Stored(), 0u);
+  ASSERT_TRUE(Await([&] { return Stored() == 1; }));
+  EXPECT_EQ(root_->direct->peers().Counts().unread, 1);
+  EXPECT_EQ(Pull(*second_, kFifthWeights), values_) << "others are not in its way";
+  first_ = Make(kFirstRole, first_network_);
+  EXPECT_EQ(Pull(*first_, kFifthWeights), values_);
+  EXPECT_EQ(first_->direct->peers().Counts().objects, 0) << "it is not let in yet";
+  ASSERT_TRUE(root_->direct->Discard(std::array{kFifthWeights}).ok());
+  EXPECT_EQ(Stored(), 0u);
 }
 
 // A root that says what the test tells it to.
