@@ -57,6 +57,19 @@ const std::vector<BugInfo>& Bugs() {
        {Invariant::kWeights, Invariant::kModelDigest}},
       {PlantedBug::kEvaluationForgotten, "evaluation-forgotten", {Invariant::kModelDigest}},
       {PlantedBug::kDirectStoredAsWell, "direct-stored-as-well", {Invariant::kStoreCost}},
+      {PlantedBug::kDirectReaderForgotten,
+       "direct-reader-forgotten",
+       {Invariant::kJobSucceeds, Invariant::kJobEnds}},
+      {PlantedBug::kDirectPullLost,
+       "direct-pull-lost",
+       {Invariant::kJobSucceeds, Invariant::kJobEnds}},
+      {PlantedBug::kDirectStaleAnswer,
+       "direct-stale-answer",
+       {Invariant::kWeights, Invariant::kModelDigest}},
+      {PlantedBug::kDirectCountedTwice,
+       "direct-counted-twice",
+       {Invariant::kWeights, Invariant::kModelDigest}},
+      {PlantedBug::kDirectStoredForGood, "direct-stored-for-good", {Invariant::kStoreBounded}},
   };
   return bugs;
 }

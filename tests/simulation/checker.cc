@@ -10,9 +10,14 @@
 #include "common/plan/exchange_roles.h"
 #include "common/plan/sync_policy.h"
 #include "common/protocol/object_header.h"
+#include "trainer_function/transport/garbage_collector.h"
 
 namespace lambdadnn::simulation {
 namespace {
+
+// Behind the iteration that a function is at: requests to delete that are under way, and the
+// versions that may be read yet.
+constexpr int64_t kMostStoredIterations = kGarbageRequests + 4;
 
 bool IsFault(const StoreEffect& effect) { return effect.operation == "fault"; }
 
@@ -190,6 +195,7 @@ void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
     return;
   }
   if (effect.operation == "miss") return CheckMisses(effect);
+  if (IsDirect(scope)) CheckStored(effect, number);
   if (effect.operation == "put") {
     if (effect.repeated) {
       iteration.disturbed = true;
@@ -216,6 +222,25 @@ void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
   } else if (effect.operation == "delete") {
     ++iteration.count.deletes;
   }
+}
+
+void Checker::CheckStored(const StoreEffect& effect, int64_t iteration) {
+  if (effect.repeated) return;
+  if (effect.operation == "delete") {
+    for (auto& [process, stored] : stored_) {
+      if (const auto key = stored.find(effect.key); key != stored.end()) stored.erase(key);
+    }
+  }
+  if (effect.operation != "put") return;
+  auto& stored = stored_[effect.process];
+  int64_t now = iteration;
+  for (const auto& [key, at] : stored) now = std::max(now, at);
+  for (const auto& [key, at] : stored) {
+    if (at >= now - kMostStoredIterations) continue;
+    Fail(Invariant::kStoreBounded, "store bound: " + effect.process->name() + " is at iteration " +
+                                       std::to_string(now) + " and has not deleted " + key);
+  }
+  stored[std::string(effect.key)] = now;
 }
 
 void Checker::CheckMisses(const StoreEffect& effect) {

@@ -11,6 +11,7 @@
 //     delete the last one there is;
 //   * functions delete no gradient before it was read, and no weights before all shards of the next
 //     ones are there;
+//   * a function that goes on has deleted what it has stored some iterations ago;
 //   * successful requests of undisturbed iterations equal common/plan/collective_cost, misses stay
 //     within their bound (guarantee 5).
 // The first violation is kept; the world ends with it.
@@ -44,6 +45,8 @@ class Checker {
   void ObserveDeletion(const StoreEffect& effect);
   // At the end of the world: the counts of all iterations that ran undisturbed.
   void CheckCounts();
+  // The function begins another slice: what an earlier one has left is not its own any more.
+  void ObserveSlice(const SimProcess* process) { stored_.erase(process); }
   // A round of slices of `scope` ("r1.i0") begins at `first_iteration`: none of its iterations may
   // have been done in that scope before.
   void ObserveRound(const std::string& scope, int64_t first_iteration);
@@ -74,6 +77,8 @@ class Checker {
   void ObserveCheckpoint(const StoreEffect& effect, std::string_view rest);
   void CheckWeightsDeleted(const StoreEffect& effect, std::string_view rest);
   void CheckMisses(const StoreEffect& effect);
+  // Where connections carry objects: those in the store are few, and their writers delete them.
+  void CheckStored(const StoreEffect& effect, int64_t iteration);
   void CheckWeights(const StoreEffect& effect, const Scope& scope, int64_t version);
   // Null when nobody has begun it; a violation when somebody writes there.
   Scope* FindScope(std::string_view name, const StoreEffect& effect);
@@ -92,6 +97,9 @@ class Checker {
   // GETs in vain, by key and process.
   KeyMap<std::map<const SimProcess*, int>> misses_;
   KeyMap<std::set<const SimProcess*>> readers_;
+  // Of a function's present slice: what it has stored and not deleted, by the iteration that it was
+  // at then.
+  std::map<const SimProcess*, std::map<std::string, int64_t, std::less<>>> stored_;
   std::set<std::string, std::less<>> parts_;      // checkpoint parts ever stored
   std::set<std::string, std::less<>> manifests_;  // ever stored
   std::set<std::string, std::less<>> complete_;   // keys of the manifests that are there

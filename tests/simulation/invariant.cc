@@ -24,6 +24,7 @@ constexpr std::pair<Invariant, const char*> kNames[] = {
     {Invariant::kWeightsKept, "weights-kept"},
     {Invariant::kStoreCost, "store-cost"},
     {Invariant::kMissesBounded, "misses-bounded"},
+    {Invariant::kStoreBounded, "store-bounded"},
     {Invariant::kDurable, "durable"},
     {Invariant::kNoObjectLeft, "no-object-left"},
     {Invariant::kJobSucceeds, "job-succeeds"},

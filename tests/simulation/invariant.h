@@ -28,6 +28,7 @@ enum class Invariant {
   // The store.
   kStoreCost,      // requests and bytes of undisturbed iterations are the formula's (5)
   kMissesBounded,  // so many requests in vain for an object at most (5)
+  kStoreBounded,   // a function that goes on has deleted what it stored some iterations ago (5)
   kDurable,        // what was stored for good outlasts a power cut (2)
   kNoObjectLeft,   // nothing but the results is left (5)
   // The job.

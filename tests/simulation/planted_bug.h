@@ -35,6 +35,11 @@ enum class PlantedBug {
   kDirectAnswerMistaken,
   kEvaluationForgotten,
   kDirectStoredAsWell,
+  kDirectReaderForgotten,
+  kDirectPullLost,
+  kDirectStaleAnswer,
+  kDirectCountedTwice,
+  kDirectStoredForGood,
 };
 
 inline PlantedBug planted_bug = PlantedBug::kNone;

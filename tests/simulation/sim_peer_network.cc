@@ -15,6 +15,10 @@ constexpr double kRefused = 0.03;
 constexpr double kNoAnswer = 0.02;
 constexpr double kBreaks = 0.004;
 constexpr double kStalls = 0.002;
+constexpr double kCrawls = 0.003;     // of those that an object is sent over
+constexpr double kByteSeconds = 0.2;  // then
+constexpr double kSeparates = 0.2;    // of those that break
+constexpr double kLongestSeparateSeconds = 60;
 constexpr double kLate = 0.02;
 constexpr double kTwice = 0.02;
 constexpr double kLatestSeconds = 3;
@@ -51,6 +55,16 @@ class SimConnection final : public Connection, public std::enable_shared_from_th
     }
     if (stalled_) {
       unsent_ += piece->size();
+      return;
+    }
+    if (Is(FrameType::kObject, *piece) && !crawls_ && wire.Chance(kCrawls)) {
+      Count("connection between functions crawls");
+      crawls_ = true;
+    }
+    if (crawls_) {
+      unsent_ += piece->size();
+      slow_.push_back(piece);
+      if (slow_.size() == 1) Crawl();
       return;
     }
     Duration takes = FromSeconds(kLatencySeconds * (0.5 + wire.random_.Uniform()));
@@ -96,6 +110,30 @@ class SimConnection final : public Connection, public std::enable_shared_from_th
  private:
   Instant Later() { return network_.wire_.scheduler_.Now() + FromSeconds(kLatencySeconds); }
 
+  // Hands over the next byte, or all of the piece once faults have ended.
+  void Crawl() {
+    SimScheduler& scheduler = network_.wire_.scheduler_;
+    const Duration takes = FromSeconds(network_.wire_.faults_.calm() ? 0 : kByteSeconds);
+    arrives_ = std::max(arrives_ + Duration(1), scheduler.Now() + takes);
+    scheduler.At(arrives_, [self = shared_from_this()] {
+      const std::shared_ptr<SimConnection> other = self->other_.lock();
+      if (self->handler == nullptr || other == nullptr) return;
+      const SharedBytes piece = self->slow_.front();
+      const bool all = self->network_.wire_.faults_.calm();
+      const size_t bytes = all ? piece->size() - self->slow_at_ : 1;
+      other->network_.Post([other, piece, at = self->slow_at_, bytes] {
+        if (const auto own = other->handler) own->OnBytes(ByteView(*piece).subspan(at, bytes));
+      });
+      self->unsent_ -= bytes;
+      self->slow_at_ += bytes;
+      if (self->slow_at_ == piece->size()) {
+        self->slow_.pop_front();
+        self->slow_at_ = 0;
+      }
+      if (!self->slow_.empty()) self->Crawl();
+    });
+  }
+
   void Count(const char* what) { network_.wire_.faults_.ledger().CountEvent(what); }
 
   void Break() {
@@ -103,6 +141,10 @@ class SimConnection final : public Connection, public std::enable_shared_from_th
     SimScheduler& scheduler = network_.wire_.scheduler_;
     scheduler.At(Later(), [self = shared_from_this()] { self->End("the connection broke"); });
     scheduler.At(Later(), [other] { other->End("the connection broke"); });
+    if (network_.wire_.Chance(kSeparates)) {
+      Count("functions out of each other's reach");
+      network_.wire_.Separate(network_.process_, other->network_.process_);
+    }
     other_.reset();
   }
 
@@ -125,6 +167,9 @@ class SimConnection final : public Connection, public std::enable_shared_from_th
   std::weak_ptr<SimConnection> other_;
   Instant arrives_{};  // what was sent last
   bool stalled_ = false;
+  bool crawls_ = false;
+  std::deque<SharedBytes> slow_;  // of which the other side has `slow_at_` bytes of the first
+  size_t slow_at_ = 0;
   size_t unsent_ = 0;
 };
 
@@ -135,6 +180,16 @@ SimPeerWire::~SimPeerWire() = default;
 
 bool SimPeerWire::Chance(double probability) {
   return !faults_.calm() && random_.Uniform() < probability;
+}
+
+void SimPeerWire::Separate(const SimProcess& a, const SimProcess& b) {
+  separate_until_[{&a, &b}] =
+      scheduler_.Now() + FromSeconds(kLongestSeparateSeconds * random_.Uniform());
+}
+
+bool SimPeerWire::AreSeparate(const SimProcess& a, const SimProcess& b) const {
+  const auto found = separate_until_.find({&a, &b});
+  return found != separate_until_.end() && scheduler_.Now() < found->second && !faults_.calm();
 }
 
 SimPeerNetwork& SimPeerWire::NetworkOf(SimProcess& process) {
@@ -180,6 +235,7 @@ std::shared_ptr<Connection> SimPeerNetwork::Dial(const std::string& address,
   if (wire_.Chance(kNoAnswer)) return own;
   const auto found = wire_.networks_.find(address);
   SimPeerNetwork* const there = found == wire_.networks_.end() ? nullptr : found->second;
+  if (there != nullptr && wire_.AreSeparate(process_, there->process_)) return own;
   const Instant arrives = wire_.scheduler_.Now() + FromSeconds(kLatencySeconds);
   wire_.scheduler_.At(arrives, [this, own, there] {
     if (there == nullptr || !there->process_.alive() || wire_.Chance(kRefused)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections between simulated functions: they are refused, break, stall without a word, and
-// deliver late; after a break doorbells may be delivered once more. Each process has a fiber that
+// Connections between simulated functions: they are refused, break, stall without a word, crawl,
+// and deliver late; after a break two functions may not reach each other for long; doorbells may be
+// delivered twice. Each process has a fiber that
 // does what its network's task does. Draws are apart from the world's, so that worlds without peers
 // are what they are without this.
 #pragma once
@@ -9,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "common/base/random.h"
@@ -39,11 +41,15 @@ class SimPeerWire {
   friend class SimPeerNetwork;
   friend class SimConnection;
   bool Chance(double probability);
+  // Nothing gets from one of these to the other for some time.
+  void Separate(const SimProcess& a, const SimProcess& b);
+  bool AreSeparate(const SimProcess& a, const SimProcess& b) const;
 
   SimScheduler& scheduler_;
   FaultInjector& faults_;
   SeededRandom random_;
   std::map<std::string, SimPeerNetwork*> networks_;  // by address
+  std::map<std::set<const SimProcess*>, Instant> separate_until_;
   int64_t doorbells_ = 0;
   int64_t objects_ = 0;
 };

@@ -160,7 +160,9 @@ class World {
                                               request.invocation + ", which is a slice of " +
                                               owner->second->name());
     }
-    if (is_new) checker_->ObserveRound(function.scope, request.first_iteration);
+    if (!is_new) return;
+    checker_->ObserveSlice(function.process);
+    checker_->ObserveRound(function.scope, request.first_iteration);
   }
 
   // Objects of another plan revision or incarnation may be there, but are nobody's input.
