@@ -31,6 +31,47 @@ void ReadModel(const Json& json, const std::string& path, ModelConfig* out,
   reader.Finish();
 }
 
+// Of what is not there nothing is said.
+void AugmentationToJson(const Augmentation& augment, Json* json) {
+  if (const auto& crop = augment.random_resized_crop) {
+    (*json)["augmentRandomResizedCrop"] = {
+        {"height", crop->height},          {"width", crop->width},
+        {"leastScale", crop->least_scale}, {"largestScale", crop->largest_scale},
+        {"leastRatio", crop->least_ratio}, {"largestRatio", crop->largest_ratio}};
+  }
+  if (const ColorJitter& jitter = augment.color_jitter; jitter.active()) {
+    (*json)["augmentColorJitter"] = {{"brightness", jitter.brightness},
+                                     {"contrast", jitter.contrast},
+                                     {"saturation", jitter.saturation},
+                                     {"hue", jitter.hue}};
+  }
+  if (augment.mixup_alpha > 0) (*json)["augmentMixupAlpha"] = augment.mixup_alpha;
+}
+
+void ReadAugmentation(JsonReader& reader, Augmentation* out, std::vector<FieldError>* errors) {
+  if (const Json* json = reader.Child("augmentRandomResizedCrop")) {
+    RandomResizedCrop& crop = out->random_resized_crop.emplace();
+    JsonReader inner(*json, reader.PathOf("augmentRandomResizedCrop"), errors);
+    inner.Required("height", &crop.height);
+    inner.Required("width", &crop.width);
+    inner.Required("leastScale", &crop.least_scale);
+    inner.Required("largestScale", &crop.largest_scale);
+    inner.Required("leastRatio", &crop.least_ratio);
+    inner.Required("largestRatio", &crop.largest_ratio);
+    inner.Finish();
+  }
+  if (const Json* json = reader.Child("augmentColorJitter")) {
+    ColorJitter& jitter = out->color_jitter;
+    JsonReader inner(*json, reader.PathOf("augmentColorJitter"), errors);
+    inner.Required("brightness", &jitter.brightness);
+    inner.Required("contrast", &jitter.contrast);
+    inner.Required("saturation", &jitter.saturation);
+    inner.Required("hue", &jitter.hue);
+    inner.Finish();
+  }
+  reader.Optional("augmentMixupAlpha", &out->mixup_alpha);
+}
+
 Json DatasetToJson(const DatasetConfig& dataset) {
   Json json = {{"uri", dataset.uri},
                {"testUri", dataset.test_uri},
@@ -40,10 +81,11 @@ Json DatasetToJson(const DatasetConfig& dataset) {
                {"normalizeMean", dataset.normalize_mean},
                {"normalizeStandardDeviation", dataset.normalize_standard_deviation},
                {"scale", dataset.scale},
-               {"augmentFlip", dataset.augment_flip},
-               {"augmentCropPadding", dataset.augment_crop_padding},
+               {"augmentFlip", dataset.augment.flip},
+               {"augmentCropPadding", dataset.augment.crop_padding},
                {"labelColumn", dataset.label_column},
                {"csvHeader", dataset.csv_header}};
+  AugmentationToJson(dataset.augment, &json);
   if (dataset.cifar100_labels != CifarLabels::kFine) {
     json["cifar100Labels"] = EnumName(dataset.cifar100_labels);
   }
@@ -77,8 +119,9 @@ void ReadDataset(const Json& json, const std::string& path, DatasetConfig* out,
   reader.Optional("normalizeMean", &out->normalize_mean);
   reader.Optional("normalizeStandardDeviation", &out->normalize_standard_deviation);
   reader.Optional("scale", &out->scale);
-  reader.Optional("augmentFlip", &out->augment_flip);
-  reader.Optional("augmentCropPadding", &out->augment_crop_padding);
+  reader.Optional("augmentFlip", &out->augment.flip);
+  reader.Optional("augmentCropPadding", &out->augment.crop_padding);
+  ReadAugmentation(reader, &out->augment, errors);
   reader.Optional("labelColumn", &out->label_column);
   reader.Optional("csvHeader", &out->csv_header);
   reader.Optional("cifar100Labels", &out->cifar100_labels);

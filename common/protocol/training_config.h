@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/plan/augmentation.h"
 #include "common/plan/test_metrics.h"
 #include "common/plan/training_values.h"
 
@@ -60,8 +61,7 @@ struct DatasetConfig {
   std::vector<double> channel_mean;
   std::vector<double> channel_standard_deviation;
   double scale = 1;  // multiplied before normalising: IDX and CIFAR bytes use 1/255
-  bool augment_flip = false;
-  int augment_crop_padding = 0;
+  Augmentation augment;
   std::string label_column;  // CSV: name or index; empty = last
   bool csv_header = true;
   CifarLabels cifar100_labels = CifarLabels::kFine;

@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/phase_usage.h"
 #include "common/json/json_reader.h"
+#include "common/plan/augmentation.h"
 #include "common/plan/plan.h"
 #include "common/plan/test_metrics.h"
 #include "common/plan/time_factors.h"
@@ -62,8 +63,7 @@ struct DatasetSpec {
   double normalize_standard_deviation = 1;
   std::vector<double> channel_mean;  // one a channel, beside as many deviations; or none
   std::vector<double> channel_standard_deviation;
-  bool augment_flip = false;
-  int augment_crop_padding = 0;
+  Augmentation augment;
   struct Csv {
     std::string label_column;  // name or index; empty = the last one
     bool header = true;

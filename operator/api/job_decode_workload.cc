@@ -48,6 +48,43 @@ Json DecodeParameters(const Json& json, const std::string& path, Errors* errors)
   return parameters;
 }
 
+// A list of two decimals.
+void DecodeRange(JsonReader& reader, const char* name, double* least, double* largest) {
+  std::vector<double> range = {*least, *largest};
+  reader.Optional(name, &range);
+  if (range.size() != 2) return;  // the schema says so
+  *least = range[0];
+  *largest = range[1];
+}
+
+void DecodeAugmentation(JsonReader& reader, Errors* errors, Augmentation* augment) {
+  reader.Optional("flip", &augment->flip);
+  reader.Optional("cropPadding", &augment->crop_padding);
+  if (const Json* json = reader.Child("randomResizedCrop")) {
+    RandomResizedCrop& crop = augment->random_resized_crop.emplace();
+    JsonReader nested(*json, reader.PathOf("randomResizedCrop"), errors);
+    nested.Optional("height", &crop.height);
+    nested.Optional("width", &crop.width);
+    DecodeRange(nested, "scale", &crop.least_scale, &crop.largest_scale);
+    DecodeRange(nested, "ratio", &crop.least_ratio, &crop.largest_ratio);
+    nested.Finish();
+  }
+  if (const Json* json = reader.Child("colorJitter")) {
+    JsonReader nested(*json, reader.PathOf("colorJitter"), errors);
+    Decimal(nested, "brightness", &augment->color_jitter.brightness);
+    Decimal(nested, "contrast", &augment->color_jitter.contrast);
+    Decimal(nested, "saturation", &augment->color_jitter.saturation);
+    Decimal(nested, "hue", &augment->color_jitter.hue);
+    nested.Finish();
+  }
+  if (const Json* json = reader.Child("mixup")) {
+    JsonReader nested(*json, reader.PathOf("mixup"), errors);
+    Decimal(nested, "alpha", &augment->mixup_alpha);
+    nested.Finish();
+  }
+  reader.Finish();
+}
+
 OptimizerSpec DecodeOptimizer(const Json& json, Errors* errors) {
   OptimizerSpec optimizer;
   JsonReader reader(json, "spec.training.optimizer", errors);
@@ -127,9 +164,7 @@ DatasetSpec DecodeDataset(const Json& json, Errors* errors) {
   }
   if (const Json* augment = reader.Child("augment")) {
     JsonReader nested(*augment, reader.PathOf("augment"), errors);
-    nested.Optional("flip", &dataset.augment_flip);
-    nested.Optional("cropPadding", &dataset.augment_crop_padding);
-    nested.Finish();
+    DecodeAugmentation(nested, errors, &dataset.augment);
   }
   if (const Json* csv = reader.Child("csv")) {
     DatasetSpec::Csv options;

@@ -74,14 +74,34 @@ Json EncodeModel(const ModelSpec& model) {
   return json;
 }
 
+Json EncodeAugmentation(const Augmentation& augment) {
+  Json json = {{"flip", augment.flip}, {"cropPadding", augment.crop_padding}};
+  if (const auto& crop = augment.random_resized_crop) {
+    Json& encoded = json["randomResizedCrop"];
+    encoded = {{"scale", {FormatDouble(crop->least_scale), FormatDouble(crop->largest_scale)}},
+               {"ratio", {FormatDouble(crop->least_ratio), FormatDouble(crop->largest_ratio)}}};
+    if (crop->height > 0) {
+      encoded["height"] = crop->height;
+      encoded["width"] = crop->width;
+    }
+  }
+  if (const ColorJitter& jitter = augment.color_jitter; jitter.active()) {
+    json["colorJitter"] = {{"brightness", FormatDouble(jitter.brightness)},
+                           {"contrast", FormatDouble(jitter.contrast)},
+                           {"saturation", FormatDouble(jitter.saturation)},
+                           {"hue", FormatDouble(jitter.hue)}};
+  }
+  if (augment.mixup_alpha > 0) json["mixup"] = {{"alpha", FormatDouble(augment.mixup_alpha)}};
+  return json;
+}
+
 Json EncodeDataset(const DatasetSpec& dataset) {
-  Json json = {
-      {"classes", dataset.classes},
-      {"normalize",
-       {{"mean", FormatDouble(dataset.normalize_mean)},
-        {"standardDeviation", FormatDouble(dataset.normalize_standard_deviation)}}},
-      {"augment", {{"flip", dataset.augment_flip}, {"cropPadding", dataset.augment_crop_padding}}},
-      {"format", EnumName(dataset.format)}};
+  Json json = {{"classes", dataset.classes},
+               {"normalize",
+                {{"mean", FormatDouble(dataset.normalize_mean)},
+                 {"standardDeviation", FormatDouble(dataset.normalize_standard_deviation)}}},
+               {"augment", EncodeAugmentation(dataset.augment)},
+               {"format", EnumName(dataset.format)}};
   PutText(&json, "uri", dataset.uri);
   PutText(&json, "testUri", dataset.test_uri);
   if (!dataset.feature_shape.empty()) json["featureShape"] = dataset.feature_shape;

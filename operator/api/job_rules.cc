@@ -1,33 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CRD's x-kubernetes-validations in C++: the same places and sentences.
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <vector>
 
 #include "common/base/quantity.h"
 #include "common/base/text.h"
 #include "common/plan/test_metrics.h"
 #include "common/plan/training_values.h"
 #include "common/plan/workload.h"
+#include "operator/api/job_rule_values.h"
 #include "operator/api/job_validation.h"
 
 namespace lambdadnn {
 namespace {
-
-const Json* Find(const Json& self, const char* name) {
-  if (!self.is_object()) return nullptr;
-  const auto found = self.find(name);
-  return found == self.end() || found->is_null() ? nullptr : &*found;
-}
-
-// Follows "a.b.c".
-const Json* FindPath(const Json& self, std::string_view path) {
-  const Json* at = &self;
-  for (const std::string& name : Split(path, '.')) {
-    at = Find(*at, name.c_str());
-    if (at == nullptr) return nullptr;
-  }
-  return at;
-}
 
 // Calls visit(value, the one before, its path) for each value at "a.b[].c" of `self`; items of
 // lists are told nothing of before, as in API servers' lists that are no maps.
@@ -51,42 +38,6 @@ void VisitPath(const Json& self, const Json* old, const std::string& begin, std:
     VisitPath((*value)[i], nullptr, at + "[" + std::to_string(i) + "]", rest, visit);
   }
 }
-
-bool Has(const Json& self, const char* name) { return Find(self, name) != nullptr; }
-
-std::optional<int64_t> Whole(const Json& self, std::string_view path) {
-  const Json* value = FindPath(self, path);
-  if (value == nullptr || !value->is_number_integer()) return std::nullopt;
-  return value->get<int64_t>();
-}
-
-std::optional<double> AsDecimal(const Json& self) {
-  if (!self.is_string()) return std::nullopt;
-  return ParseDouble(self.get_ref<const std::string&>());
-}
-
-// Absent or unreadable: 0, as the default of most decimals.
-double Decimal(const Json& self, std::string_view path) {
-  const Json* value = FindPath(self, path);
-  return value == nullptr ? 0 : AsDecimal(*value).value_or(0);
-}
-
-std::string Text(const Json& self, std::string_view path) {
-  const Json* value = FindPath(self, path);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : "";
-}
-
-bool Flag(const Json& self, const char* name) {
-  const Json* value = Find(self, name);
-  return value != nullptr && value->is_boolean() && value->get<bool>();
-}
-
-// a <= b, or one of them is not there.
-bool NotAbove(std::optional<int64_t> a, std::optional<int64_t> b) { return !a || !b || *a <= *b; }
-
-bool IsAboveZero(const Json& self, const Json*) { return AsDecimal(self).value_or(1) > 0; }
-bool IsAtMostOne(const Json& self, const Json*) { return AsDecimal(self).value_or(0) <= 1; }
-bool IsBelowOne(const Json& self, const Json*) { return AsDecimal(self).value_or(0) < 1; }
 
 bool IsWholeMib(const Json& self, const Json*) {
   if (!self.is_string()) return true;
@@ -211,18 +162,7 @@ constexpr const char* kAddedOrRemoved =
     "cannot be added or removed once the job exists; create another job";
 constexpr const char* kWhileRunning =
     "cannot be changed while the job runs; set spec.suspend to true first";
-bool IsOfImageFiles(const Json& dataset) {
-  const auto format = FindEnum<DatasetFormat>(Text(dataset, "format"));
-  return format.has_value() && HasImageFiles(*format);
-}
 
-size_t Length(const Json& self, const char* name) {
-  const Json* const list = Find(self, name);
-  return list == nullptr ? 0 : list->size();
-}
-
-constexpr const char* kAboveZero = "must be above 0";
-constexpr const char* kAtMostOne = "must be at most 1";
 constexpr const char* kBelowOne = "must be below 1";
 constexpr const char* kWholeMib = "must be a whole number of MiB, such as \"1728Mi\"";
 constexpr const char* kMinMax = "min must not be above max";
@@ -240,13 +180,13 @@ bool HasNameOfLabels(const Json& self, const Json*) {
 }
 
 bool FixedWithinFunctions(const Json& self, const Json*) {
-  const auto fixed = Whole(self, "objective.fixed.functions");
-  return NotAbove(Whole(self, "functions.min"), fixed) &&
-         NotAbove(fixed, Whole(self, "functions.max"));
+  const auto fixed = WholeAt(self, "objective.fixed.functions");
+  return NotAbove(WholeAt(self, "functions.min"), fixed) &&
+         NotAbove(fixed, WholeAt(self, "functions.max"));
 }
 
 bool LayersEndWithFixed(const Json& self, const Json*) {
-  const auto fixed = Whole(self, "objective.fixed.functions");
+  const auto fixed = WholeAt(self, "objective.fixed.functions");
   const Json* layers = FindPath(self, "aggregation.layers");
   if (!fixed || layers == nullptr || !layers->is_array() || layers->empty()) return true;
   return !layers->back().is_number_integer() || layers->back().get<int64_t>() == *fixed;
@@ -322,8 +262,8 @@ bool LayersGrow(const Json& self, const Json*) {
 }
 
 bool SpreadDividesShards(const Json& self, const Json*) {
-  const auto spread = Whole(self, "spread");
-  const auto shards = Whole(self, "shards");
+  const auto spread = WholeAt(self, "spread");
+  const auto shards = WholeAt(self, "shards");
   return !spread || !shards || *spread < 1 || *shards % *spread == 0;
 }
 
@@ -373,13 +313,13 @@ constexpr JobRule kRules[] = {
      "globalBatchSize must not be larger than dataset.renderedDigits.train, the number of training "
      "samples",
      [](const Json& self, const Json*) {
-       return NotAbove(Whole(self, "training.globalBatchSize"),
-                       Whole(self, "dataset.renderedDigits.train"));
+       return NotAbove(WholeAt(self, "training.globalBatchSize"),
+                       WholeAt(self, "dataset.renderedDigits.train"));
      }},
     {"spec", kTraining, "globalBatchSize must not be larger than profile.trainingSamples",
      [](const Json& self, const Json*) {
-       return NotAbove(Whole(self, "training.globalBatchSize"),
-                       Whole(self, "profile.trainingSamples"));
+       return NotAbove(WholeAt(self, "training.globalBatchSize"),
+                       WholeAt(self, "profile.trainingSamples"));
      }},
     {"spec", kObjective, "fixed.functions must lie between functions.min and functions.max",
      FixedWithinFunctions},
@@ -393,54 +333,6 @@ constexpr JobRule kRules[] = {
      [](const Json& self, const Json*) {
        return Has(self, "builtin") != Has(self, "torchScript");
      }},
-    {"spec.dataset", "", "set exactly one of uri and renderedDigits",
-     [](const Json& self, const Json*) { return Has(self, "uri") != Has(self, "renderedDigits"); }},
-    {"spec.dataset", "",
-     "format is required with uri: IDX, CIFAR10, CIFAR100, CSV, NPY, WebDataset or ImageFolder",
-     [](const Json& self, const Json*) { return !Has(self, "uri") || Has(self, "format"); }},
-    {"spec.dataset", "", "rendered digits are of format IDX; remove format",
-     [](const Json& self, const Json*) {
-       return !Has(self, "renderedDigits") || !Has(self, "format") ||
-              FindEnum<DatasetFormat>(Text(self, "format")) == DatasetFormat::kIdx;
-     }},
-    {"spec.dataset", "", "csv belongs to format CSV; remove it or use format CSV",
-     [](const Json& self, const Json*) {
-       return !Has(self, "csv") ||
-              FindEnum<DatasetFormat>(Text(self, "format")) == DatasetFormat::kCsv;
-     }},
-    {"spec.dataset", "", "cifar100 belongs to format CIFAR100; remove it or use format CIFAR100",
-     [](const Json& self, const Json*) {
-       return !Has(self, "cifar100") ||
-              FindEnum<DatasetFormat>(Text(self, "format")) == DatasetFormat::kCifar100;
-     }},
-    {"spec.dataset", "",
-     "image belongs to formats WebDataset and ImageFolder; remove it or use one of them",
-     [](const Json& self, const Json*) { return !Has(self, "image") || IsOfImageFiles(self); }},
-    {"spec.dataset", "",
-     "onBadSample Skip belongs to formats WebDataset and ImageFolder; remove it or use one of them",
-     [](const Json& self, const Json*) {
-       return FindEnum<BadSamples>(Text(self, "onBadSample")) != BadSamples::kSkip ||
-              IsOfImageFiles(self);
-     }},
-    {"spec.dataset", "", "maxBadSamples needs onBadSample: Skip",
-     [](const Json& self, const Json*) {
-       return !Has(self, "maxBadSamples") ||
-              FindEnum<BadSamples>(Text(self, "onBadSample")) == BadSamples::kSkip;
-     }},
-    {"spec.dataset.normalize", "",
-     "channelMean and channelStandardDeviation belong together, with one number for each channel",
-     [](const Json& self, const Json*) {
-       return Length(self, "channelMean") == Length(self, "channelStandardDeviation");
-     }},
-    {"spec.dataset.normalize.channelStandardDeviation[]", "", kAboveZero, IsAboveZero},
-    {"spec.dataset", "", "testUri needs uri",
-     [](const Json& self, const Json*) { return !Has(self, "testUri") || Has(self, "uri"); }},
-    {"spec.dataset.image.channels", "", "must be 1 or 3",
-     [](const Json& self, const Json*) { return self == 1 || self == 3; }},
-    {"spec.dataset.classes", "",
-     "one class leaves nothing to tell apart; use at least 2, or 0 for numbers as targets",
-     [](const Json& self, const Json*) { return self != 1; }},
-    {"spec.dataset.normalize.standardDeviation", "", kAboveZero, IsAboveZero},
     {"spec.training", kGlobalBatchSize, kImmutable, Unchanged<kGlobalBatchSize>},
     {"spec.training", kMaxGlobalBatchSize, kImmutable, Unchanged<kMaxGlobalBatchSize>},
     {"spec.training", kLocalBatchSize, kImmutable, Unchanged<kLocalBatchSize>},
@@ -467,7 +359,7 @@ constexpr JobRule kRules[] = {
      }},
     {"spec.training", "", "localBatchSize must not be larger than maxGlobalBatchSize",
      [](const Json& self, const Json*) {
-       return NotAbove(Whole(self, "localBatchSize"), Whole(self, "maxGlobalBatchSize"));
+       return NotAbove(WholeAt(self, "localBatchSize"), WholeAt(self, "maxGlobalBatchSize"));
      }},
     {"spec.training", "", "labelSmoothing belongs to CrossEntropy; remove it or use that loss",
      IsOfCrossEntropy<kLabelSmoothing>},
@@ -511,7 +403,7 @@ constexpr JobRule kRules[] = {
     {"spec.training.optimizer.schedule", "", "stepIterations is required for the schedule Step",
      [](const Json& self, const Json*) {
        return FindEnum<ScheduleKind>(Text(self, "name")) != ScheduleKind::kStep ||
-              Whole(self, "stepIterations").value_or(0) > 0;
+              WholeAt(self, "stepIterations").value_or(0) > 0;
      }},
     {"spec.training.optimizer.schedule.gamma", "", kAboveZero, IsAboveZero},
     {"spec.training.optimizer.schedule.power", "", kAboveZero, IsAboveZero},
@@ -540,7 +432,7 @@ constexpr JobRule kRules[] = {
     {"spec.objective.fixed.memory", "", kWholeMib, IsWholeMib},
     {"spec.functions", "", kMinMax,
      [](const Json& self, const Json*) {
-       return NotAbove(Whole(self, "min"), Whole(self, "max"));
+       return NotAbove(WholeAt(self, "min"), WholeAt(self, "max"));
      }},
     {"spec.functions.memory", "", kMinMax, MemoryOrdered},
     {"spec.functions.memory.min", "", kWholeMib, IsWholeMib},
@@ -573,10 +465,17 @@ constexpr JobRule kRules[] = {
 
 }  // namespace
 
-std::span<const JobRule> JobRules() { return kRules; }
+std::span<const JobRule> JobRules() {
+  static const std::vector<JobRule> rules = [] {
+    std::vector<JobRule> all(std::begin(kRules), std::end(kRules));
+    all.insert(all.end(), DatasetRules().begin(), DatasetRules().end());
+    return all;
+  }();
+  return rules;
+}
 
 void CheckJobRules(const Json& object, const Json* old, std::vector<FieldError>* errors) {
-  for (const JobRule& rule : kRules) {
+  for (const JobRule& rule : JobRules()) {
     VisitPath(
         object, old, "", rule.path,
         [&](const Json& self, const Json* before, const std::string& path) {

@@ -41,8 +41,7 @@ DatasetConfig BuildDataset(const DatasetSpec& spec) {
   dataset.normalize_standard_deviation = spec.normalize_standard_deviation;
   if (spec.format == DatasetFormat::kIdx || spec.format == DatasetFormat::kCifar10)
     dataset.scale = 1.0 / 255.0;
-  dataset.augment_flip = spec.augment_flip;
-  dataset.augment_crop_padding = spec.augment_crop_padding;
+  dataset.augment = spec.augment;
   if (spec.csv) {
     dataset.label_column = spec.csv->label_column;
     dataset.csv_header = spec.csv->header;

@@ -17,6 +17,9 @@ VICTIMS = ("worker", "leaf server", "root server", "controller")
 SHORT = ("--set", "spec.training.epochs=3")
 # Three times what a slice of three seconds trains on a fast machine.
 LONG = ("--set", "spec.training.epochs=48")
+# All that is drawn for a sample.
+AUGMENT = ("{flip: true, randomResizedCrop: {scale: ['0.5', '1']}, mixup: {alpha: '0.2'}, "
+           "colorJitter: {brightness: '0.4', contrast: '0.4'}}")
 
 
 class Runs(unittest.TestCase):
@@ -25,6 +28,8 @@ class Runs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.bench = Bench(OPTIONS.bin)
+        job = cls.bench.job.read_text()
+        cls.bench.job.write_text(job.replace("format: IDX}", f"format: IDX, augment: {AUGMENT}}}"))
         cls.addClassCleanup(cls.bench.close)
         cls.references = {}
 

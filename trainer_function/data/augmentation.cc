@@ -2,8 +2,10 @@
 #include "trainer_function/data/augmentation.h"
 
 #include <algorithm>
+#include <string>
 
 #include "common/base/random.h"
+#include "trainer_function/data/image_augmentation.h"
 
 namespace lambdadnn {
 namespace {
@@ -13,20 +15,52 @@ constexpr uint64_t kAugmentStream = 0x61756d;
 
 }  // namespace
 
-Status CheckAugmentation(const Augmentation& augmentation, std::span<const int64_t> shape) {
+Status CheckAugmentation(const Augmentation& augmentation, std::span<const int64_t> shape,
+                         bool bytes) {
   if (augmentation.crop_padding < 0) {
     return InvalidArgumentError("spec.dataset.augment.cropPadding: must be 0 or more");
   }
-  if (!augmentation.active()) return OkStatus();
+  if (!FlipsOrShifts(augmentation) && !ChangesBytes(augmentation)) return OkStatus();
   if (shape.size() != 2 && shape.size() != 3) {
     return InvalidArgumentError(
-        "spec.dataset.augment: flip and crop need images ([channels, height, width]); "
-        "remove it or set spec.dataset.featureShape");
+        "spec.dataset.augment: changes of images need images ([channels, height, width]); "
+        "remove all but mixup, or set spec.dataset.featureShape");
   }
-  if (augmentation.crop_padding >= std::min(shape[shape.size() - 1], shape[shape.size() - 2])) {
+  const int64_t height = shape[shape.size() - 2];
+  const int64_t width = shape[shape.size() - 1];
+  if (augmentation.crop_padding >= std::min(height, width)) {
     return InvalidArgumentError("spec.dataset.augment.cropPadding: must be smaller than the image");
   }
+  if (!ChangesBytes(augmentation)) return OkStatus();
+  if (!bytes) {
+    return InvalidArgumentError(
+        "spec.dataset.augment: randomResizedCrop and colorJitter need images that are stored as "
+        "bytes; remove them, or save the samples as uint8");
+  }
+  if (augmentation.color_jitter.active() && shape.size() == 3 && shape[0] != 1 && shape[0] != 3) {
+    return InvalidArgumentError(
+        "spec.dataset.augment.colorJitter: needs images of 1 or 3 channels, not " +
+        std::to_string(shape[0]) + "; remove it");
+  }
+  const auto& crop = augmentation.random_resized_crop;
+  if (crop && (crop->height > height || crop->width > width)) {
+    return InvalidArgumentError(
+        "spec.dataset.augment.randomResizedCrop: " + std::to_string(crop->height) + " x " +
+        std::to_string(crop->width) + " pixels are more than the samples have, " +
+        std::to_string(height) + " x " + std::to_string(width) +
+        "; make spec.dataset.image larger");
+  }
   return OkStatus();
+}
+
+std::vector<int64_t> AugmentedShape(const Augmentation& augmentation,
+                                    std::span<const int64_t> shape) {
+  std::vector<int64_t> augmented(shape.begin(), shape.end());
+  const auto& crop = augmentation.random_resized_crop;
+  if (!crop || crop->height == 0) return augmented;
+  augmented[augmented.size() - 2] = crop->height;
+  augmented[augmented.size() - 1] = crop->width;
+  return augmented;
 }
 
 void Augment(const Augmentation& augmentation, std::span<const int64_t> shape,

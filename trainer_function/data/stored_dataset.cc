@@ -10,6 +10,7 @@
 
 #include "common/base/bytes.h"
 #include "trainer_function/data/augmentation.h"
+#include "trainer_function/data/image_augmentation.h"
 
 namespace lambdadnn {
 namespace {
@@ -129,14 +130,18 @@ std::vector<Scaling> MakeScalings(const DatasetConfig& config, bool bytes) {
 
 class StoredDataset final : public Dataset {
  public:
-  StoredDataset(const DatasetConfig& config, DatasetInfo info, std::unique_ptr<SampleReader> train,
+  // `stored_shape`: of samples before they are augmented.
+  StoredDataset(const DatasetConfig& config, DatasetInfo info,
+                const std::vector<int64_t>& stored_shape, std::unique_ptr<SampleReader> train,
                 std::unique_ptr<SampleReader> test)
       : info_(std::move(info)),
-        augmentation_{config.augment_flip, config.augment_crop_padding},
+        augmentation_(config.augment),
         train_(std::move(train)),
         test_(std::move(test)),
-        elements_(std::accumulate(info_.feature_shape.begin(), info_.feature_shape.end(),
-                                  int64_t{1}, std::multiplies<>())),
+        stored_elements_(Product(stored_shape)),
+        stored_size_(SizeOf(stored_shape)),
+        elements_(Product(info_.feature_shape)),
+        size_(SizeOf(info_.feature_shape)),
         scalings_(MakeScalings(config, train_->layout().byte_features)),
         scaled_alike_(elements_ / static_cast<int64_t>(scalings_.size())) {}
 
@@ -156,7 +161,9 @@ class StoredDataset final : public Dataset {
 
   Result<Batch> Read(std::span<const int64_t> indices, uint64_t augment_seed) const override {
     Batch batch = MakeBatch(indices.size());
-    std::vector<float> plain(augmentation_.active() ? static_cast<size_t>(elements_) : 0);
+    const bool moves = FlipsOrShifts(augmentation_);
+    std::vector<float> plain(moves ? static_cast<size_t>(elements_) : 0);
+    std::vector<uint8_t> changed(ChangesBytes(augmentation_) ? static_cast<size_t>(elements_) : 0);
     for (size_t i = 0; i < indices.size(); ++i) {
       float* out = batch.features.data() + static_cast<int64_t>(i) * elements_;
       const int64_t slot = train_memory_.Slot(indices[i]);
@@ -164,11 +171,13 @@ class StoredDataset final : public Dataset {
         return FailedPreconditionError("sample " + std::to_string(indices[i]) +
                                        " was read but not loaded");
       }
-      if (!augmentation_.active()) {
-        CopySample(train_memory_, slot, out, batch);
-        continue;
+      CopyAnswer(train_memory_, slot, batch);
+      if (!changed.empty()) {
+        AugmentBytes(augmentation_, augment_seed, indices[i], stored_size_, size_,
+                     BytesOf(train_memory_, slot), changed);
       }
-      CopySample(train_memory_, slot, plain.data(), batch);
+      CopyFeatures(train_memory_, slot, changed, moves ? plain.data() : out);
+      if (!moves) continue;
       Augment(augmentation_, info_.feature_shape, augment_seed, indices[i], plain,
               {out, plain.size()});
     }
@@ -177,14 +186,21 @@ class StoredDataset final : public Dataset {
 
   Result<Batch> ReadTest(Range samples) const override {
     Batch batch = MakeBatch(static_cast<size_t>(samples.size()));
+    // As large as augmented training samples: the middle.
+    std::vector<uint8_t> cut(stored_size_ == size_ ? 0 : static_cast<size_t>(elements_));
     for (int64_t index = samples.begin; index < samples.end; ++index) {
       const int64_t slot = test_memory_.Slot(index);
       if (slot < 0) {
         return FailedPreconditionError("test sample " + std::to_string(index) +
                                        " was read but not loaded");
       }
-      CopySample(test_memory_, slot, batch.features.data() + (index - samples.begin) * elements_,
-                 batch);
+      CopyAnswer(test_memory_, slot, batch);
+      if (!cut.empty()) {
+        CropAndResize(BytesOf(test_memory_, slot), stored_size_, CenterCrop(stored_size_, size_),
+                      size_, cut);
+      }
+      CopyFeatures(test_memory_, slot, cut,
+                   batch.features.data() + (index - samples.begin) * elements_);
     }
     return batch;
   }
@@ -204,21 +220,44 @@ class StoredDataset final : public Dataset {
     return batch;
   }
 
-  void CopySample(const SampleMemory& memory, int64_t slot, float* out, Batch& batch) const {
+  static int64_t Product(const std::vector<int64_t>& shape) {
+    return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  }
+
+  // Of images.
+  static ImageSize SizeOf(const std::vector<int64_t>& shape) {
+    if (shape.size() < 2) return {};
+    return {shape[shape.size() - 2], shape[shape.size() - 1]};
+  }
+
+  std::span<const uint8_t> BytesOf(const SampleMemory& memory, int64_t slot) const {
+    return std::span(memory.block().byte_values)
+        .subspan(static_cast<size_t>(slot * stored_elements_),
+                 static_cast<size_t>(stored_elements_));
+  }
+
+  // `changed`: what the sample's bytes have become; empty = they are as they are stored.
+  void CopyFeatures(const SampleMemory& memory, int64_t slot, std::span<const uint8_t> changed,
+                    float* out) const {
     const SampleBlock& block = memory.block();
-    const int64_t first = slot * elements_;
+    std::span<const uint8_t> bytes = changed;
+    if (bytes.empty() && !block.byte_values.empty()) bytes = BytesOf(memory, slot);
     for (size_t channel = 0; channel < scalings_.size(); ++channel) {
       const Scaling& scaling = scalings_[channel];
       const int64_t begin = static_cast<int64_t>(channel) * scaled_alike_;
       const int64_t end = begin + scaled_alike_;
-      if (!block.byte_values.empty()) {
-        const uint8_t* in = block.byte_values.data() + first;
+      if (!bytes.empty()) {
+        const uint8_t* in = bytes.data();
         for (int64_t i = begin; i < end; ++i) out[i] = scaling.of_bytes[in[i]];
       } else {
-        const float* in = block.values.data() + first;
+        const float* in = block.values.data() + slot * stored_elements_;
         for (int64_t i = begin; i < end; ++i) out[i] = in[i] * scaling.factor + scaling.shift;
       }
     }
+  }
+
+  void CopyAnswer(const SampleMemory& memory, int64_t slot, Batch& batch) const {
+    const SampleBlock& block = memory.block();
     if (info_.classes > 0) {
       batch.labels.push_back(block.labels[static_cast<size_t>(slot)]);
     } else {
@@ -231,7 +270,10 @@ class StoredDataset final : public Dataset {
   const Augmentation augmentation_;
   const std::unique_ptr<SampleReader> train_;
   const std::unique_ptr<SampleReader> test_;
+  const int64_t stored_elements_;
+  const ImageSize stored_size_;
   const int64_t elements_;
+  const ImageSize size_;
   const std::vector<Scaling> scalings_;
   const int64_t scaled_alike_;  // numbers one after another
   SampleMemory train_memory_;
@@ -303,8 +345,9 @@ Result<std::unique_ptr<Dataset>> MakeStoredDataset(const DatasetConfig& config,
         " numbers for samples of the shape " + ShapeText(info.feature_shape) +
         "; give one for each channel, the first dimension");
   }
-  LDNN_RETURN_IF_ERROR(
-      CheckAugmentation({config.augment_flip, config.augment_crop_padding}, info.feature_shape));
+  LDNN_RETURN_IF_ERROR(CheckAugmentation(config.augment, info.feature_shape, layout.byte_features));
+  const std::vector<int64_t> stored_shape = info.feature_shape;
+  info.feature_shape = AugmentedShape(config.augment, stored_shape);
   if (test != nullptr) {
     const SampleLayout& other = test->layout();
     if (other.feature_shape != layout.feature_shape || other.target_size != layout.target_size ||
@@ -315,8 +358,8 @@ Result<std::unique_ptr<Dataset>> MakeStoredDataset(const DatasetConfig& config,
     }
     info.test_samples = other.samples;
   }
-  return std::unique_ptr<Dataset>(
-      std::make_unique<StoredDataset>(config, std::move(info), std::move(train), std::move(test)));
+  return std::unique_ptr<Dataset>(std::make_unique<StoredDataset>(
+      config, std::move(info), stored_shape, std::move(train), std::move(test)));
 }
 
 }  // namespace lambdadnn

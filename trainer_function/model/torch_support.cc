@@ -12,6 +12,8 @@
 #include <mutex>
 #include <utility>
 
+#include "common/base/check.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -44,6 +46,17 @@ at::Tensor Labels(const Batch& batch, ComputeDevice device) {
   const at::Tensor labels = HostTensor({batch.samples}, at::kLong, device);
   std::copy(batch.labels.begin(), batch.labels.end(), labels.data_ptr<int64_t>());
   return ToDevice(labels, device);
+}
+
+// [samples, classes]: of each sample the share of its own class, and the rest of its partner's.
+at::Tensor MixedLabels(const Batch& batch, int classes, ComputeDevice device) {
+  const at::Tensor mixed = HostTensor({batch.samples, classes}, at::kFloat, device).zero_();
+  float* row = mixed.data_ptr<float>();
+  for (size_t i = 0; i < batch.labels.size(); ++i, row += classes) {
+    row[batch.labels[i]] += batch.shares[i];
+    row[batch.partner_labels[i]] += 1 - batch.shares[i];
+  }
+  return ToDevice(mixed, device);
 }
 
 at::Tensor CountCorrect(const at::Tensor& outputs, const at::Tensor& answers,
@@ -125,8 +138,12 @@ Status CheckBatch(const Batch& batch, const std::vector<int64_t>& sample_shape,
     return InvalidArgumentError("a batch has " + std::to_string(batch.labels.size()) +
                                 " labels for " + std::to_string(batch.samples) + " samples");
   }
-  for (const int64_t label : batch.labels) {
-    if (label < 0 || label >= form.classes) {
+  LDNN_CHECK(batch.shares.size() == batch.partner_labels.size() &&
+                 (batch.shares.empty() || batch.shares.size() == batch.labels.size()),
+             "a batch is mixed in part");
+  for (const std::vector<int64_t>* const labels : {&batch.labels, &batch.partner_labels}) {
+    for (const int64_t label : *labels) {
+      if (label >= 0 && label < form.classes) continue;
       return InvalidArgumentError("the label " + std::to_string(label) +
                                   " is outside the model's " + std::to_string(form.classes) +
                                   " classes");
@@ -166,7 +183,8 @@ Status CheckWholeNumbers(const Batch& batch) {
     if (std::trunc(feature) == feature && std::abs(feature) <= kLargestExact) continue;
     return InvalidArgumentError(
         "the model takes whole numbers up to 2^24 (token ids), and a sample has " +
-        std::to_string(feature) + "; give spec.dataset the ids, without scale or normalize");
+        std::to_string(feature) +
+        "; give spec.dataset the ids, without scale, normalize or augment");
   }
   return OkStatus();
 }
@@ -182,6 +200,10 @@ at::Tensor InputTensor(const Batch& batch, const std::vector<int64_t>& sample_sh
 at::Tensor AnswerTensor(const Batch& batch, const OutputForm& form, ComputeDevice device) {
   if (form.classes == 0) {
     return CopyToTensor(batch.targets.data(), {batch.samples, form.outputs}, device);
+  }
+  if (!batch.shares.empty()) {
+    const at::Tensor mixed = MixedLabels(batch, form.classes, device);
+    return form.loss == Loss::kCrossEntropy ? mixed : mixed.narrow(1, 1, 1);
   }
   const at::Tensor labels = Labels(batch, device);
   return form.loss == Loss::kCrossEntropy ? labels : labels.to(at::kFloat).unsqueeze(1);
@@ -235,9 +257,14 @@ EvaluationResult Score(const at::Tensor& outputs, const at::Tensor& answers,
 
 double WeightSum(const Batch& batch, const OutputForm& form) {
   if (form.class_weights.empty()) return 0;
+  const auto weight = [&](int64_t label) {
+    return static_cast<double>(form.class_weights[static_cast<size_t>(label)]);
+  };
   double sum = 0;
-  for (const int64_t label : batch.labels) {
-    sum += static_cast<double>(form.class_weights[static_cast<size_t>(label)]);
+  for (size_t i = 0; i < batch.labels.size(); ++i) {
+    const double share = batch.shares.empty() ? 1 : static_cast<double>(batch.shares[i]);
+    sum += share * weight(batch.labels[i]);
+    if (share < 1) sum += (1 - share) * weight(batch.partner_labels[i]);
   }
   return sum;
 }

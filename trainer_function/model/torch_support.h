@@ -67,7 +67,8 @@ Status CheckWholeNumbers(const Batch& batch);
 at::Tensor InputTensor(const Batch& batch, const std::vector<int64_t>& sample_shape, InputType type,
                        ComputeDevice device);
 // What the outputs are compared with, on `device`: for CrossEntropy the labels, [samples] of int64,
-// else [samples, form.outputs] of float32, in which the two classes of BCEWithLogits are 0 and 1.
+// or of a batch with mixup the classes' shares, [samples, classes] of float32; else [samples,
+// form.outputs] of float32, in which the two classes of BCEWithLogits are 0 and 1.
 at::Tensor AnswerTensor(const Batch& batch, const OutputForm& form, ComputeDevice device);
 
 // `outputs` is [samples, form.outputs]. A scalar with a gradient, see torch_model.h for the means.

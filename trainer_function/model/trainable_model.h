@@ -25,6 +25,10 @@ struct Batch {
   std::vector<float> features;
   std::vector<int64_t> labels;
   std::vector<float> targets;
+  // With mixup, beside labels: a sample's loss is shares[i] times that of its own label, and the
+  // rest times that of the other one. Both empty = without.
+  std::vector<int64_t> partner_labels;
+  std::vector<float> shares;
 };
 
 // One tensor of the flat vector, under the name that PyTorch's state_dict gives it.

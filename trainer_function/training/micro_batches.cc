@@ -21,6 +21,8 @@ Batch PartOf(const Batch& batch, int64_t begin, int64_t end) {
   copy(batch.features, &part.features);
   copy(batch.labels, &part.labels);
   copy(batch.targets, &part.targets);
+  copy(batch.partner_labels, &part.partner_labels);
+  copy(batch.shares, &part.shares);
   return part;
 }
 

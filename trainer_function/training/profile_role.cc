@@ -11,6 +11,7 @@
 #include "trainer_function/training/direct_probe.h"
 #include "trainer_function/training/evaluation.h"
 #include "trainer_function/training/exchange_probe.h"
+#include "trainer_function/training/mixup.h"
 #include "trainer_function/training/safetensors.h"
 #include "trainer_function/training/sample_order.h"
 #include "trainer_function/training/server_probe.h"
@@ -138,7 +139,10 @@ Status ProfileRole::Load() {
 Status ProfileRole::Step(int batch_size) {
   std::vector<int64_t> samples;
   for (int i = 0; i < batch_size; ++i) samples.push_back(next_sample_++ % loaded_samples_);
-  LDNN_ASSIGN_OR_RETURN(const Batch batch, dataset_->Read(samples, 0));
+  // Of what is loaded, as one partition: partners cost what they cost in training.
+  const double alpha = request_.training.dataset.augment.mixup_alpha;
+  const SampleOrder order(0, loaded_samples_, 1, batch_size);
+  LDNN_ASSIGN_OR_RETURN(const Batch batch, ReadTrainingBatch(*dataset_, alpha, samples, 0, order));
   const auto slopes = std::span(gradient_).first(static_cast<size_t>(model_->size()));
   LDNN_RETURN_IF_ERROR(model_->ForwardBackward(batch, 0, slopes).status());
   model_->GetBuffers(std::span(gradient_).last(static_cast<size_t>(model_->buffer_size())));

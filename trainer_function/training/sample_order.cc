@@ -92,6 +92,16 @@ std::vector<int64_t> SampleOrder::Samples(int64_t iteration, int workers, int ra
   return samples;
 }
 
+Range SampleOrder::PartitionOf(int64_t sample) const {
+  LDNN_CHECK(sample >= 0 && sample < samples_, "no such sample");
+  int first = 0;
+  for (int beyond = partitions_; beyond - first > 1;) {
+    const int middle = first + (beyond - first) / 2;
+    (PartitionSamples(samples_, partitions_, middle).begin <= sample ? first : beyond) = middle;
+  }
+  return PartitionSamples(samples_, partitions_, first);
+}
+
 std::vector<Range> SampleOrder::RankSamples(int workers, int rank) const {
   const Range own = RankPartitions(partitions_, workers, rank);
   // Neighbouring partitions are one range.

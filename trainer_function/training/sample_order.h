@@ -37,6 +37,9 @@ class SampleOrder {
   // which it does. Possibly none.
   std::vector<int64_t> Samples(int64_t iteration, int workers, int rank);
 
+  // The virtual partition that a sample lies in: samples that its rank has loaded.
+  Range PartitionOf(int64_t sample) const;
+
   // The samples that a rank ever needs.
   std::vector<Range> RankSamples(int workers, int rank) const;
 

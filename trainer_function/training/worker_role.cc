@@ -17,6 +17,7 @@
 #include "trainer_function/training/data_record.h"
 #include "trainer_function/training/evaluation.h"
 #include "trainer_function/training/micro_batches.h"
+#include "trainer_function/training/mixup.h"
 #include "trainer_function/training/safetensors.h"
 #include "trainer_function/training/sample_order.h"
 
@@ -209,7 +210,8 @@ Result<StepResult> WorkerRole::Step(int64_t iteration) {
   batch_samples_ = static_cast<int64_t>(samples.size());
   const uint64_t seed = request_.training.seed;
   const uint64_t augment = MixSeed({seed, static_cast<uint64_t>(order_.EpochOf(iteration))});
-  auto batch = dataset_->Read(samples, augment);
+  auto batch = ReadTrainingBatch(*dataset_, request_.training.dataset.augment.mixup_alpha, samples,
+                                 augment, order_);
   if (!batch.ok()) return Own(batch.status());
   auto step =
       StepInPieces(*model_, *batch, request_.training.micro_batch_size,

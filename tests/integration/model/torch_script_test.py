@@ -267,7 +267,7 @@ class Refused(ScriptCase):
     def test_token_ids_that_are_none(self):
         self.save(modules.Tokens(50))
         message = self.step([7], classes=50, expect=1, starts="error: the model takes whole numbers")
-        self.assertIn("without scale or normalize", message)
+        self.assertIn("without scale, normalize or augment", message)
 
     def test_outputs_that_do_not_fit_the_loss(self):
         self.save(modules.Flat(8, 7))

@@ -21,17 +21,14 @@ Result<Codec> FindCodec(ByteView encoded) {
   return InvalidArgumentError("is no JPEG or PNG image; convert it, or remove it");
 }
 
-uint8_t Brightness(const uint8_t* pixel) {
-  // The weights of ITU-R BT.601 in 1/65536, as Pillow rounds them.
-  return static_cast<uint8_t>(
-      (19595u * pixel[0] + 38470u * pixel[1] + 7471u * pixel[2] + 0x8000u) >> 16);
-}
-
 Image WithChannels(Image image, int channels) {
   if (image.channels == channels) return image;
   const auto count = static_cast<size_t>(image.size.height * image.size.width);
   if (channels == 1) {
-    for (size_t i = 0; i < count; ++i) image.pixels[i] = Brightness(&image.pixels[3 * i]);
+    for (size_t i = 0; i < count; ++i) {
+      const uint8_t* const pixel = &image.pixels[3 * i];
+      image.pixels[i] = Luma(pixel[0], pixel[1], pixel[2]);
+    }
     image.pixels.resize(count);
   } else {
     image.pixels.resize(3 * count);

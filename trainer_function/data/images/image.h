@@ -22,4 +22,9 @@ struct Image {
   std::vector<uint8_t> pixels;  // height * width * channels
 };
 
+// Of one pixel: the weights of ITU-R BT.601 in 1/65536, as Pillow rounds them.
+constexpr uint8_t Luma(uint8_t red, uint8_t green, uint8_t blue) {
+  return static_cast<uint8_t>((19595u * red + 38470u * green + 7471u * blue + 0x8000u) >> 16);
+}
+
 }  // namespace lambdadnn

@@ -96,6 +96,21 @@ ImageSize CoveringSize(ImageSize size, ImageSize wanted) {
   return {wanted.width * size.height / size.width, wanted.width};
 }
 
+// Rows first, as Pillow does, those alone that the columns need. `in`: pixels whose rows begin
+// row_bytes after each other, of which `row` and `column` name the numbers.
+void ScaleBoth(const ScaledLine& row, const ScaledLine& column, const uint8_t* in,
+               int64_t row_bytes, int channels, uint8_t* out) {
+  const auto width = static_cast<int64_t>(row.first.size());
+  const int64_t top = column.first.front();
+  const int64_t rows = column.first.back() + column.count.back() - top;
+  const int64_t narrow_bytes = width * channels;
+  std::vector<uint8_t> narrow(static_cast<size_t>(rows * narrow_bytes));
+  ScaleLines(row, in + top * row_bytes, {rows, row_bytes, channels}, narrow.data(),
+             {rows, narrow_bytes, channels}, 0, channels);
+  ScaleLines(column, narrow.data(), {width, channels, narrow_bytes}, out,
+             {width, channels, narrow_bytes}, top, channels);
+}
+
 }  // namespace
 
 Image ResizeAndCrop(const Image& image, ImageSize wanted) {
@@ -105,20 +120,28 @@ Image ResizeAndCrop(const Image& image, ImageSize wanted) {
                                    CropBegin(scaled.width, wanted.width), wanted.width);
   const ScaledLine column = ScaleLine(image.size.height, scaled.height,
                                       CropBegin(scaled.height, wanted.height), wanted.height);
-  // First along the rows, as Pillow does, those alone that the columns need.
-  const int64_t top = column.first.front();
-  const int64_t rows = column.first.back() + column.count.back() - top;
-  const int channels = image.channels;
-  const int64_t row_bytes = image.size.width * channels;
-  const int64_t narrow_bytes = wanted.width * channels;
-  std::vector<uint8_t> narrow(static_cast<size_t>(rows * narrow_bytes));
-  ScaleLines(row, image.pixels.data() + top * row_bytes, {rows, row_bytes, channels}, narrow.data(),
-             {rows, narrow_bytes, channels}, 0, channels);
-  Image result{wanted, channels, {}};
-  result.pixels.resize(static_cast<size_t>(wanted.height * narrow_bytes));
-  ScaleLines(column, narrow.data(), {wanted.width, channels, narrow_bytes}, result.pixels.data(),
-             {wanted.width, channels, narrow_bytes}, top, channels);
+  Image result{wanted, image.channels, {}};
+  result.pixels.resize(static_cast<size_t>(wanted.height * wanted.width * image.channels));
+  ScaleBoth(row, column, image.pixels.data(), image.size.width * image.channels, image.channels,
+            result.pixels.data());
   return result;
+}
+
+ImageCrop CenterCrop(ImageSize size, ImageSize wanted) {
+  return {CropBegin(size.height, wanted.height), CropBegin(size.width, wanted.width), wanted};
+}
+
+void CropAndResize(std::span<const uint8_t> planes, ImageSize size, const ImageCrop& crop,
+                   ImageSize wanted, std::span<uint8_t> out) {
+  const ScaledLine row = ScaleLine(crop.size.width, wanted.width, 0, wanted.width);
+  const ScaledLine column = ScaleLine(crop.size.height, wanted.height, 0, wanted.height);
+  const auto plane = static_cast<size_t>(size.height * size.width);
+  const auto wanted_plane = static_cast<size_t>(wanted.height * wanted.width);
+  const auto first = static_cast<size_t>(crop.top * size.width + crop.left);
+  for (size_t channel = 0; channel * plane < planes.size(); ++channel) {
+    ScaleBoth(row, column, planes.data() + channel * plane + first, size.width, 1,
+              out.data() + channel * wanted_plane);
+  }
 }
 
 }  // namespace lambdadnn

@@ -241,6 +241,20 @@ TEST(SliceCodec, WhatIsSaidOfImagesComesThrough) {
   EXPECT_EQ(read.max_bad_samples, 7);
 }
 
+TEST(SliceCodec, AugmentationComesThroughWhole) {
+  SliceRequest request = ExampleRequest();
+  const Augmentation plain = request.training.dataset.augment;
+  EXPECT_EQ(DecodeSliceRequest(EncodeSliceRequest(request))->training.dataset.augment, plain);
+  request.training.dataset.augment = {
+      .flip = true,
+      .crop_padding = 2,
+      .random_resized_crop = RandomResizedCrop{160, 128, 0.1, 0.9, 0.6, 1.7},
+      .color_jitter = {0.4, 0.3, 0.2, 0.1},
+      .mixup_alpha = 0.2};
+  EXPECT_EQ(DecodeSliceRequest(EncodeSliceRequest(request))->training.dataset.augment,
+            request.training.dataset.augment);
+}
+
 TEST(SliceCodec, RenderedDigitsComeThroughWhole) {
   SliceRequest request = ExampleRequest();
   EXPECT_FALSE(DecodeSliceRequest(EncodeSliceRequest(request))->training.dataset.rendered_digits);

@@ -60,8 +60,11 @@ DatasetSpec FullDataset() {
   dataset.feature_shape = {1, 28, 28};
   dataset.normalize_mean = 0.1307;
   dataset.normalize_standard_deviation = 0.3081;
-  dataset.augment_flip = true;
-  dataset.augment_crop_padding = 4;
+  dataset.augment = {.flip = true,
+                     .crop_padding = 4,
+                     .random_resized_crop = RandomResizedCrop{160, 128, 0.25, 0.75, 0.5, 2},
+                     .color_jitter = {0.4, 0.3, 0.2, 0.1},
+                     .mixup_alpha = 0.5};
   dataset.csv = DatasetSpec::Csv{"digit", false};
   dataset.cifar100_labels = CifarLabels::kCoarse;
   dataset.channel_mean = {0.485, 0.456, 0.406};

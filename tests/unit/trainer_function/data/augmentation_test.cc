@@ -66,11 +66,11 @@ TEST(Augment, CropShiftsBothWaysAndFillsWithZero) {
 }
 
 TEST(CheckAugmentation, NeedsAnImageLargerThanThePadding) {
-  EXPECT_TRUE(CheckAugmentation({}, std::vector<int64_t>{64}).ok());
-  EXPECT_FALSE(CheckAugmentation({true, 0}, std::vector<int64_t>{64}).ok());
-  EXPECT_TRUE(CheckAugmentation({true, 2}, kShape).ok());
-  EXPECT_FALSE(CheckAugmentation({true, 3}, kShape).ok());
-  EXPECT_FALSE(CheckAugmentation({false, -1}, kShape).ok());
+  EXPECT_TRUE(CheckAugmentation({}, std::vector<int64_t>{64}, true).ok());
+  EXPECT_FALSE(CheckAugmentation({true, 0}, std::vector<int64_t>{64}, true).ok());
+  EXPECT_TRUE(CheckAugmentation({true, 2}, kShape, false).ok());
+  EXPECT_FALSE(CheckAugmentation({true, 3}, kShape, false).ok());
+  EXPECT_FALSE(CheckAugmentation({false, -1}, kShape, false).ok());
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ TEST(OpenDataset, FeatureShapeReshapesAndMustFit) {
   fixture.File("train.csv", "a,b,c,d,y\n1,2,3,4,1\n");
   fixture.config.feature_shape = {1, 2, 2};
   EXPECT_EQ(fixture.MustOpen()->info().feature_shape, fixture.config.feature_shape);
-  fixture.config.augment_flip = true;
+  fixture.config.augment.flip = true;
   EXPECT_TRUE(fixture.Error().ok());
   fixture.config.feature_shape = {3};
   EXPECT_THAT(fixture.Error().message(), HasSubstr("spec.dataset.featureShape"));

@@ -131,8 +131,8 @@ TEST(Idx, NormalisesAndScales) {
 TEST(Idx, AugmentationChangesTrainingSamplesOnly) {
   DataFixture fixture = MakeIdxFixture();
   fixture.File("t10k-images-idx3-ubyte", Images()).File("t10k-labels-idx1-ubyte", Labels());
-  fixture.config.augment_flip = true;
-  fixture.config.augment_crop_padding = 1;
+  fixture.config.augment.flip = true;
+  fixture.config.augment.crop_padding = 1;
   const auto dataset = fixture.MustOpen();
   const Batch plain = LoadAndRead(*MakeIdxFixture().MustOpen(), {1, 2, 3, 4});
   LoadAndRead(*dataset, {});

@@ -137,6 +137,43 @@ TEST(TorchModel, BatchOfZeroSamplesGivesZeroGradient) {
   EXPECT_EQ(evaluation->samples, 0);
 }
 
+// Of a batch with mixup the loss and its slope are the mean of those of both labels, each with its
+// share; so is the sum of the classes' weights.
+TEST(TorchModel, MixedLabelsWeighTheLossesOfBoth) {
+  for (const Loss loss : {Loss::kCrossEntropy, Loss::kBceWithLogits}) {
+    ModelFixture fixture = MakeFixture("mlp", loss);
+    if (loss == Loss::kBceWithLogits) fixture.dataset.classes = 2;
+    if (loss == Loss::kCrossEntropy) {
+      fixture.config.label_smoothing = 0.1;
+      fixture.config.class_weights = {};
+      for (int i = 0; i < fixture.dataset.classes; ++i) {
+        fixture.config.class_weights.push_back(1.0 + 0.5 * i);
+      }
+    }
+    const auto model = fixture.Make();
+    Batch own = fixture.MakeBatch(4);
+    ASSERT_EQ(own.labels.size(), 4u);
+    Batch other = own;
+    for (int64_t& label : other.labels) label = (label + 1) % fixture.dataset.classes;
+    Batch mixed = own;
+    mixed.partner_labels = other.labels;
+    mixed.shares.assign(4, 0.75f);
+    const auto size = static_cast<size_t>(model->size());
+    std::vector<float> of_own(size);
+    std::vector<float> of_other(size);
+    std::vector<float> of_mixed(size);
+    const StepResult first = *model->ForwardBackward(own, 1, of_own);
+    const StepResult second = *model->ForwardBackward(other, 1, of_other);
+    const StepResult both = *model->ForwardBackward(mixed, 1, of_mixed);
+    EXPECT_NE(first.loss_sum, second.loss_sum);
+    EXPECT_NEAR(both.loss_sum, 0.75 * first.loss_sum + 0.25 * second.loss_sum, 1e-5);
+    EXPECT_DOUBLE_EQ(both.weight_sum, 0.75 * first.weight_sum + 0.25 * second.weight_sum);
+    for (size_t i = 0; i < size; ++i) {
+      ASSERT_NEAR(of_mixed[i], 0.75f * of_own[i] + 0.25f * of_other[i], 1e-5f) << i;
+    }
+  }
+}
+
 TEST(TorchModel, DropoutDrawsFromTheStepSeedAlone) {
   ModelFixture fixture = MakeFixture("mlp");
   fixture.config.model.parameters["dropout"] = {0.5};

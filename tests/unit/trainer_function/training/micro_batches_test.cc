@@ -30,6 +30,8 @@ class NotingModel final : public TrainableModel {
     for (const float feature : batch.features) gradient[0] += feature;
     for (const int64_t label : batch.labels) gradient[1] += static_cast<float>(label);
     EXPECT_EQ(std::ssize(batch.features), 2 * batch.samples);
+    EXPECT_EQ(batch.partner_labels, batch.labels);
+    EXPECT_EQ(std::ssize(batch.shares), batch.samples);
     return StepResult{10, batch.samples, 0.5};
   }
   Result<EvaluationResult> Evaluate(const Batch&) override { return EvaluationResult{}; }
@@ -50,6 +52,8 @@ Batch SevenSamples() {
   batch.feature_shape = {2};
   for (int i = 0; i < 14; ++i) batch.features.push_back(static_cast<float>(i));
   batch.labels = {1, 2, 3, 4, 5, 6, 7};
+  batch.partner_labels = batch.labels;
+  batch.shares.resize(7, 0.5f);
   return batch;
 }
 
