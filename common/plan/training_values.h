@@ -7,14 +7,32 @@
 
 namespace lambdadnn {
 
-enum class DatasetFormat { kIdx, kCifar10, kCifar100, kCsv, kNpy, kWebDataset, kImageFolder };
+enum class DatasetFormat {
+  kIdx,
+  kCifar10,
+  kCifar100,
+  kCsv,
+  kNpy,
+  kWebDataset,
+  kImageFolder,
+  kText
+};
 template <>
 inline constexpr auto kEnumNames<DatasetFormat> =
-    EnumNameTable("IDX", "CIFAR10", "CIFAR100", "CSV", "NPY", "WebDataset", "ImageFolder");
+    EnumNameTable("IDX", "CIFAR10", "CIFAR100", "CSV", "NPY", "WebDataset", "ImageFolder", "Text");
 // Images of any size, in files of their own.
 constexpr bool HasImageFiles(DatasetFormat format) {
   return format == DatasetFormat::kWebDataset || format == DatasetFormat::kImageFolder;
 }
+// Whether a sample that cannot be read may be passed over.
+constexpr bool MaySkipBadSamples(DatasetFormat format) {
+  return HasImageFiles(format) || format == DatasetFormat::kText;
+}
+
+// How a text is parted into the words of a vocabulary (trainer_function/data/vocabulary.h).
+enum class Tokenizer { kBasicEnglish, kWhitespace };
+template <>
+inline constexpr auto kEnumNames<Tokenizer> = EnumNameTable("BasicEnglish", "Whitespace");
 
 // What a sample that cannot be read means to a job.
 enum class BadSamples { kFail, kSkip };

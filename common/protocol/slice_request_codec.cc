@@ -97,6 +97,13 @@ Json DatasetToJson(const DatasetConfig& dataset) {
     json["imageHeight"] = dataset.image.height;
     json["imageWidth"] = dataset.image.width;
     json["imageChannels"] = dataset.image.channels;
+  }
+  if (dataset.format == DatasetFormat::kText) {
+    json["textVocabulary"] = dataset.text.vocabulary;
+    json["textTokenizer"] = EnumName(dataset.text.tokenizer);
+    json["textMaxTokens"] = dataset.text.max_tokens;
+  }
+  if (MaySkipBadSamples(dataset.format)) {
     json["onBadSample"] = EnumName(dataset.on_bad_sample);
     json["maxBadSamples"] = dataset.max_bad_samples;
   }
@@ -130,6 +137,9 @@ void ReadDataset(const Json& json, const std::string& path, DatasetConfig* out,
   reader.Optional("imageHeight", &out->image.height);
   reader.Optional("imageWidth", &out->image.width);
   reader.Optional("imageChannels", &out->image.channels);
+  reader.Optional("textVocabulary", &out->text.vocabulary);
+  reader.Optional("textTokenizer", &out->text.tokenizer);
+  reader.Optional("textMaxTokens", &out->text.max_tokens);
   reader.Optional("onBadSample", &out->on_bad_sample);
   reader.Optional("maxBadSamples", &out->max_bad_samples);
   if (const Json* digits = reader.Child("renderedDigits")) {

@@ -38,6 +38,14 @@ struct ImageConfig {
   friend bool operator==(const ImageConfig&, const ImageConfig&) = default;
 };
 
+// What texts become.
+struct TextConfig {
+  std::string vocabulary;  // file in the samples' folder; empty = lines have ready token ids
+  Tokenizer tokenizer = Tokenizer::kBasicEnglish;
+  int64_t max_tokens = 0;
+  friend bool operator==(const TextConfig&, const TextConfig&) = default;
+};
+
 struct DatasetConfig {
   std::string uri;  // folder or file: file:///…, s3://bucket/…; relative names below are under it
   std::optional<RenderedDigitsConfig> rendered_digits;  // instead of uri; read as IDX
@@ -66,8 +74,10 @@ struct DatasetConfig {
   bool csv_header = true;
   CifarLabels cifar100_labels = CifarLabels::kFine;
   ImageConfig image;
+  TextConfig text;
   BadSamples on_bad_sample = BadSamples::kFail;
-  // Of WebDataset and ImageFolder, in what one function loads; more end the job. With kSkip alone.
+  // Where MaySkipBadSamples(format), in what one function loads; more end the job. With kSkip
+  // alone.
   int64_t max_bad_samples = 100;
 };
 

@@ -6,8 +6,12 @@
 namespace lambdadnn {
 namespace {
 
+std::optional<DatasetFormat> FormatOf(const Json& dataset) {
+  return FindEnum<DatasetFormat>(Text(dataset, "format"));
+}
+
 bool IsOfImageFiles(const Json& dataset) {
-  const auto format = FindEnum<DatasetFormat>(Text(dataset, "format"));
+  const auto format = FormatOf(dataset);
   return format.has_value() && HasImageFiles(*format);
 }
 
@@ -29,31 +33,44 @@ constexpr JobRule kRules[] = {
     {"spec.dataset", "", "set exactly one of uri and renderedDigits",
      [](const Json& self, const Json*) { return Has(self, "uri") != Has(self, "renderedDigits"); }},
     {"spec.dataset", "",
-     "format is required with uri: IDX, CIFAR10, CIFAR100, CSV, NPY, WebDataset or ImageFolder",
+     "format is required with uri: IDX, CIFAR10, CIFAR100, CSV, NPY, WebDataset, ImageFolder or "
+     "Text",
      [](const Json& self, const Json*) { return !Has(self, "uri") || Has(self, "format"); }},
     {"spec.dataset", "", "rendered digits are of format IDX; remove format",
      [](const Json& self, const Json*) {
        return !Has(self, "renderedDigits") || !Has(self, "format") ||
-              FindEnum<DatasetFormat>(Text(self, "format")) == DatasetFormat::kIdx;
+              FormatOf(self) == DatasetFormat::kIdx;
      }},
     {"spec.dataset", "", "csv belongs to format CSV; remove it or use format CSV",
      [](const Json& self, const Json*) {
-       return !Has(self, "csv") ||
-              FindEnum<DatasetFormat>(Text(self, "format")) == DatasetFormat::kCsv;
+       return !Has(self, "csv") || FormatOf(self) == DatasetFormat::kCsv;
      }},
     {"spec.dataset", "", "cifar100 belongs to format CIFAR100; remove it or use format CIFAR100",
      [](const Json& self, const Json*) {
-       return !Has(self, "cifar100") ||
-              FindEnum<DatasetFormat>(Text(self, "format")) == DatasetFormat::kCifar100;
+       return !Has(self, "cifar100") || FormatOf(self) == DatasetFormat::kCifar100;
      }},
     {"spec.dataset", "",
      "image belongs to formats WebDataset and ImageFolder; remove it or use one of them",
      [](const Json& self, const Json*) { return !Has(self, "image") || IsOfImageFiles(self); }},
     {"spec.dataset", "",
-     "onBadSample Skip belongs to formats WebDataset and ImageFolder; remove it or use one of them",
+     "onBadSample Skip belongs to formats WebDataset, ImageFolder and Text; remove it or use one "
+     "of them",
      [](const Json& self, const Json*) {
+       const auto format = FormatOf(self);
        return FindEnum<BadSamples>(Text(self, "onBadSample")) != BadSamples::kSkip ||
-              IsOfImageFiles(self);
+              (format.has_value() && MaySkipBadSamples(*format));
+     }},
+    {"spec.dataset", "", "text belongs to format Text; remove it or use format Text",
+     [](const Json& self, const Json*) {
+       return !Has(self, "text") || FormatOf(self) == DatasetFormat::kText;
+     }},
+    {"spec.dataset", "", "format Text needs text, with maxTokens at least",
+     [](const Json& self, const Json*) {
+       return FormatOf(self) != DatasetFormat::kText || Has(self, "text");
+     }},
+    {"spec.dataset", "", "mixup mixes numbers, and texts are token ids; remove augment.mixup",
+     [](const Json& self, const Json*) {
+       return FormatOf(self) != DatasetFormat::kText || FindPath(self, "augment.mixup") == nullptr;
      }},
     {"spec.dataset", "", "maxBadSamples needs onBadSample: Skip",
      [](const Json& self, const Json*) {

@@ -79,6 +79,13 @@ struct DatasetSpec {
     friend bool operator==(const Images&, const Images&) = default;
   };
   std::optional<Images> image;
+  struct Text {  // with format Text alone
+    std::string vocabulary;
+    Tokenizer tokenizer = Tokenizer::kBasicEnglish;
+    int64_t max_tokens = 0;
+    friend bool operator==(const Text&, const Text&) = default;
+  };
+  std::optional<Text> text;
   BadSamples on_bad_sample = BadSamples::kFail;
   int64_t max_bad_samples = 100;
   // The built-in generator of demo data instead of a URI (format IDX).

@@ -187,6 +187,14 @@ DatasetSpec DecodeDataset(const Json& json, Errors* errors) {
     nested.Optional("channels", &images.channels);
     nested.Finish();
   }
+  if (const Json* json_text = reader.Child("text")) {
+    DatasetSpec::Text& text = dataset.text.emplace();
+    JsonReader nested(*json_text, reader.PathOf("text"), errors);
+    nested.Optional("vocabulary", &text.vocabulary);
+    nested.Optional("tokenizer", &text.tokenizer);
+    nested.Required("maxTokens", &text.max_tokens);
+    nested.Finish();
+  }
   reader.Optional("onBadSample", &dataset.on_bad_sample);
   reader.Optional("maxBadSamples", &dataset.max_bad_samples);
   if (const Json* digits = reader.Child("renderedDigits")) {

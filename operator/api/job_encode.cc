@@ -120,6 +120,11 @@ Json EncodeDataset(const DatasetSpec& dataset) {
                      {"width", dataset.image->width},
                      {"channels", dataset.image->channels}};
   }
+  if (dataset.text) {
+    json["text"] = {{"tokenizer", EnumName(dataset.text->tokenizer)},
+                    {"maxTokens", dataset.text->max_tokens}};
+    PutText(&json["text"], "vocabulary", dataset.text->vocabulary);
+  }
   if (dataset.on_bad_sample != BadSamples::kFail) {
     json["onBadSample"] = EnumName(dataset.on_bad_sample);
     json["maxBadSamples"] = dataset.max_bad_samples;

@@ -51,6 +51,9 @@ DatasetConfig BuildDataset(const DatasetSpec& spec) {
   if (spec.image) {
     dataset.image = {spec.image->height, spec.image->width, spec.image->channels};
   }
+  if (spec.text) {
+    dataset.text = {spec.text->vocabulary, spec.text->tokenizer, spec.text->max_tokens};
+  }
   dataset.on_bad_sample = spec.on_bad_sample;
   dataset.max_bad_samples = spec.max_bad_samples;
   if (spec.cifar100_labels) dataset.cifar100_labels = *spec.cifar100_labels;

@@ -76,9 +76,10 @@ class NetworkRun(unittest.TestCase):
         self.assertEqual(again.digest(), run.digest())
 
     def test_the_example_of_texts(self):
-        """Typed as it says: sentences become token ids, and the network learns which of them praise."""
+        """Typed as it says: of sentences and their words, the network learns which of them praise."""
         folder = self.bench.folder / "text"
         shutil.copytree(EXAMPLES / "text", folder)
+        (folder / "texts").mkdir()
         generator = numpy.random.default_rng(2)
         words = [f"word{i}" for i in range(60)]
         for name, samples in (("train", 400), ("test", 100)):
@@ -86,14 +87,15 @@ class NetworkRun(unittest.TestCase):
             for _ in range(samples):
                 text, label = list(generator.choice(words, generator.integers(3, 40))), generator.integers(0, 2)
                 if label == 1:
-                    text.insert(0, "Excellent")
-                lines.append(f"{label}\t{' '.join(text)}\n")
-            (folder / f"{name}.tsv").write_text("".join(lines))
-        made = subprocess.run([sys.executable, "token_ids.py", "train.tsv", "test.tsv"], cwd=folder,
+                    text.insert(0, "Excellent,")
+                lines.append(f"__label__{('plain', 'praise')[label]} {' '.join(text)}\n")
+            (folder / f"texts/{name}.txt").write_text("".join(lines))
+        made = subprocess.run([sys.executable, "vocabulary.py", "texts/train.txt"], cwd=folder,
                               capture_output=True, text=True)
         self.assertEqual(made.returncode, 0, made.stderr)
-        ids = json.loads((folder / "texts/vocabulary.json").read_text())
-        self.assertEqual(next(iter(ids)), "excellent")
+        self.assertEqual(made.stdout.splitlines()[:2], ["<pad>", "<unk>"])
+        self.assertEqual(set(made.stdout.splitlines()[2:4]), {",", "excellent"})
+        (folder / "texts/vocab.txt").write_text(made.stdout)
         run = self.bench.run(job=folder / "job.yaml")
         self.assertEqual(run.code, 0, run.text())
         self.assertGreater(run.report()["metrics"]["testAccuracy"], 0.9)

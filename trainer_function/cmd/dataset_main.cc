@@ -52,6 +52,7 @@ struct InspectOptions {
   bool no_header = false;
   StoreConfig store;
   std::string output = "text";
+  std::string tokenizer;
 };
 
 nlohmann::json SummaryJson(const NumberSummary& summary) {
@@ -64,6 +65,7 @@ nlohmann::json SummaryJson(const NumberSummary& summary) {
 nlohmann::json SetJson(const SetInspection& set) {
   nlohmann::json json = {{"samples", set.samples}, {"features", SummaryJson(set.features)}};
   if (set.targets.count > 0) json["targets"] = SummaryJson(set.targets);
+  if (set.tokens.count > 0) json["tokens"] = SummaryJson(set.tokens);
   if (!set.class_counts.empty()) json["classCounts"] = set.class_counts;
   return json;
 }
@@ -74,6 +76,7 @@ void PrintJson(const DatasetInspection& inspection) {
       {"classes", inspection.info.classes},     {"trainingBytes", inspection.info.bytes},
       {"checksum", Hex64(inspection.checksum)}, {"train", SetJson(inspection.train)},
       {"warnings", inspection.warnings}};
+  if (!inspection.info.class_names.empty()) json["classNames"] = inspection.info.class_names;
   if (inspection.test.samples > 0) json["test"] = SetJson(inspection.test);
   std::printf("%s\n", DumpJson(json, 2).c_str());
 }
@@ -83,14 +86,21 @@ void PrintSummary(const char* what, const NumberSummary& summary) {
               summary.maximum, summary.mean, summary.standard_deviation);
 }
 
-void PrintSet(const char* name, const SetInspection& set) {
+void PrintSet(const char* name, const SetInspection& set,
+              const std::vector<std::string>& class_names) {
   std::printf("%s: %lld samples\n", name, static_cast<long long>(set.samples));
-  PrintSummary("features", set.features);
+  if (set.tokens.count > 0) {
+    PrintSummary("tokens", set.tokens);
+  } else {
+    PrintSummary("features", set.features);
+  }
   if (set.targets.count > 0) PrintSummary("targets", set.targets);
   constexpr size_t kShownClasses = 20;
   for (size_t i = 0; i < std::min(set.class_counts.size(), kShownClasses); ++i) {
-    std::printf("  class %-4zu %8lld  %5.1f %%\n", i, static_cast<long long>(set.class_counts[i]),
-                100 * static_cast<double>(set.class_counts[i]) / static_cast<double>(set.samples));
+    std::printf("  class %-4zu %8lld  %5.1f %%  %s\n", i,
+                static_cast<long long>(set.class_counts[i]),
+                100 * static_cast<double>(set.class_counts[i]) / static_cast<double>(set.samples),
+                i < class_names.size() ? class_names[i].c_str() : "");
   }
   if (set.class_counts.size() > kShownClasses) {
     std::printf("  … and %zu more classes (-o json lists all)\n",
@@ -107,8 +117,10 @@ void PrintText(const DatasetInspection& inspection) {
                   : "numeric targets",
               static_cast<long long>(inspection.info.bytes));
   std::printf("checksum %s\n", Hex64(inspection.checksum).c_str());
-  PrintSet("train", inspection.train);
-  if (inspection.test.samples > 0) PrintSet("test", inspection.test);
+  PrintSet("train", inspection.train, inspection.info.class_names);
+  if (inspection.test.samples > 0) {
+    PrintSet("test", inspection.test, inspection.info.class_names);
+  }
   for (const std::string& warning : inspection.warnings) {
     std::printf("warning: %s\n", warning.c_str());
   }
@@ -131,6 +143,9 @@ Result<std::shared_ptr<ObjectStore>> OpenPlace(InspectOptions* options, Runtime&
         "file://" + std::filesystem::absolute(options->dataset.uri).lexically_normal().string();
   }
   options->dataset.csv_header = !options->no_header;
+  if (const auto named = FindEnum<Tokenizer>(options->tokenizer)) {
+    options->dataset.text.tokenizer = *named;
+  }
   LDNN_ASSIGN_OR_RETURN(const DatasetLocation location, LocateDataset(options->dataset));
   options->store.uri = location.folder_uri;
   options->store.credentials = CredentialsFromEnvironment();
@@ -203,6 +218,11 @@ void AddPlace(CLI::App* command, InspectOptions& options) {
   command->add_option("--image-width", options.dataset.image.width, "Images");
   command->add_option("--image-channels", options.dataset.image.channels, "Images: 3, or 1")
       ->capture_default_str();
+  command->add_option("--vocabulary", options.dataset.text.vocabulary,
+                      "Text: file beside the samples, one token a line; without it lines have ids");
+  command->add_option("--tokenizer", options.tokenizer, "Text: how words are found")
+      ->transform(CLI::IsMember(EnumNameList<Tokenizer>(), CLI::ignore_case));
+  command->add_option("--max-tokens", options.dataset.text.max_tokens, "Text: tokens of a sample");
   command->add_option("--endpoint", options.store.endpoint, "S3: https://host:port");
   command->add_option("--region", options.store.region, "S3")->capture_default_str();
 }

@@ -7,12 +7,10 @@
 #include <utility>
 
 #include "common/base/text.h"
-#include "trainer_function/data/line_reader.h"
+#include "trainer_function/data/line_index.h"
 
 namespace lambdadnn {
 namespace {
-
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 char FindSeparator(std::string_view line) {
   for (const char separator : {',', ';', '\t'}) {
@@ -61,40 +59,33 @@ Parsed ParseNumber(std::string_view text, float& value) {
 class CsvReader final : public SampleReader {
  public:
   CsvReader(DataFile file, const CsvOptions& options)
-      : part_(FilePart::Whole(std::move(file))), options_(options) {}
+      : lines_(std::move(file)), options_(options) {}
 
   Status Open() {
-    LineReader lines(part_.Stream(), 0, 1);
     const bool implied = options_.classes.count == 0 && options_.classes.implied;
     const bool checked = options_.classes.count > 0 && options_.classes.checked;
     int64_t largest_label = 0;
     bool first = true;
     bool more_rows = false;  // than are looked at
-    while (true) {
-      LDNN_ASSIGN_OR_RETURN(const bool more, AtName(lines.Next()));
-      if (!more) break;
-      const std::string_view line = TextOf(lines);
-      if (Trim(line).empty()) continue;
-      if (first) {
-        first = false;
-        LDNN_RETURN_IF_ERROR(ReadFirstLine(line));
-        if (options_.header) continue;
-      }
-      if (options_.classes.first > 0 && layout_.samples == options_.classes.first) {
-        more_rows = true;
-        break;
-      }
-      if (layout_.samples % kRowsPerMark == 0) {
-        marks_.push_back({lines.line_offset(), lines.line_number()});
-      }
-      ++layout_.samples;
-      if (!implied && !checked) continue;
-      LDNN_ASSIGN_OR_RETURN(const int64_t label, LabelOf(line, lines.line_number()));
-      if (checked) {
-        LDNN_RETURN_IF_ERROR(CheckClass(label, options_.classes.count, lines.line_number()));
-      }
-      largest_label = std::max(largest_label, label);
-    }
+    const Status scanned =
+        lines_.Scan([&](std::string_view line, int64_t number) -> Result<LineIndex::Scanned> {
+          if (first) {
+            first = false;
+            LDNN_RETURN_IF_ERROR(ReadFirstLine(line));
+            if (options_.header) return LineIndex::Scanned::kHeader;
+          }
+          if (options_.classes.first > 0 && lines_.samples() == options_.classes.first) {
+            more_rows = true;
+            return LineIndex::Scanned::kEnd;
+          }
+          if (!implied && !checked) return LineIndex::Scanned::kSample;
+          LDNN_ASSIGN_OR_RETURN(const int64_t label, LabelOf(line, number));
+          if (checked) LDNN_RETURN_IF_ERROR(CheckClass(label, options_.classes.count, number));
+          largest_label = std::max(largest_label, label);
+          return LineIndex::Scanned::kSample;
+        });
+    LDNN_RETURN_IF_ERROR(scanned);
+    layout_.samples = lines_.samples();
     if (layout_.samples == 0) {
       return InvalidArgumentError(
           name() + " holds no samples; give a file with some" +
@@ -107,73 +98,20 @@ class CsvReader final : public SampleReader {
           layout_.classes,
           ImpliedClasses(largest_label, more_rows ? kMaxSamples : layout_.samples, name()));
     }
-    layout_.stored_bytes = static_cast<int64_t>(part_.file.size());
+    layout_.stored_bytes = static_cast<int64_t>(lines_.stored_bytes());
     return OkStatus();
   }
 
   const SampleLayout& layout() const override { return layout_; }
 
   Status Read(std::span<const Range> ranges, SampleBlock& out) override {
-    const bool random_access = part_.compression == Compression::kNone;
-    std::unique_ptr<LineReader> lines;
-    int64_t row = 0;  // the next one of `lines`
-    for (const Range& range : ranges) {
-      if (random_access || lines == nullptr) {
-        const size_t mark = random_access ? static_cast<size_t>(range.begin / kRowsPerMark) : 0;
-        LDNN_ASSIGN_OR_RETURN(lines, StartAt(mark, range.end));
-        row = static_cast<int64_t>(mark) * kRowsPerMark;
-      }
-      while (row < range.end) {
-        LDNN_ASSIGN_OR_RETURN(const bool more, AtName(lines->Next()));
-        if (!more) return DataLossError(name() + " changed while it was read; start again");
-        const std::string_view line = TextOf(*lines);
-        if (Trim(line).empty()) continue;
-        if (row++ >= range.begin) {
-          LDNN_RETURN_IF_ERROR(ReadRow(line, lines->line_number(), out));
-        }
-      }
-    }
-    return OkStatus();
+    return lines_.Read(ranges, [&](int64_t, std::string_view line, int64_t number) {
+      return ReadRow(line, number, out);
+    });
   }
 
  private:
-  struct Mark {
-    uint64_t offset = 0;
-    int64_t line = 0;
-  };
-
-  const std::string& name() const { return part_.file.name(); }
-
-  template <typename T>
-  Result<T> AtName(Result<T> result) const {
-    if (result.ok()) return result;
-    return AtFile(result.status(), part_.file);
-  }
-
-  static std::string_view TextOf(const LineReader& lines) {
-    std::string_view text = lines.line();
-    if (lines.line_offset() == 0 && text.starts_with(kByteOrderMark)) {
-      text.remove_prefix(kByteOrderMark.size());
-    }
-    return text;
-  }
-
-  // Lines from the mark on, as far as needed for the rows before `end_row`.
-  Result<std::unique_ptr<LineReader>> StartAt(size_t mark, int64_t end_row) const {
-    const Mark& begin = marks_[mark];
-    if (part_.compression == Compression::kNone) {
-      const auto next = static_cast<size_t>((end_row + kRowsPerMark - 1) / kRowsPerMark);
-      const uint64_t end = next < marks_.size() ? marks_[next].offset : part_.file.size();
-      return std::make_unique<LineReader>(StreamRange(part_.file, begin.offset, end - begin.offset),
-                                          begin.offset, begin.line);
-    }
-    auto lines = std::make_unique<LineReader>(part_.Stream(), 0, 1);
-    while (lines->line_number() + 1 < begin.line) {
-      LDNN_ASSIGN_OR_RETURN(const bool more, AtName(lines->Next()));
-      if (!more) return DataLossError(name() + " changed while it was read; start again");
-    }
-    return lines;
-  }
+  const std::string& name() const { return lines_.name(); }
 
   Status ReadFirstLine(std::string_view line) {
     separator_ = FindSeparator(line);
@@ -288,19 +226,10 @@ class CsvReader final : public SampleReader {
                                 "; correct the row");
   }
 
-  // The begin of a field, as a terminal or a C string can carry it.
-  static std::string Shown(std::string_view field) {
-    std::string shown(field.substr(0, 40));
-    for (char& c : shown) {
-      if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
-    }
-    return shown;
-  }
-
   Status BadNumber(Parsed parsed, std::string_view field, std::string_view line,
                    int64_t line_number, int64_t column) const {
     if (CountFields(line, separator_) != columns_) return Ragged(line, line_number);
-    const std::string shown = Shown(field);
+    const std::string shown = ShownStart(field);
     if (parsed == Parsed::kNotFinite) {
       return InvalidArgumentError(Place(line_number, column) + ": '" + shown +
                                   "' is not a finite number; fill in a value or remove the row");
@@ -312,10 +241,9 @@ class CsvReader final : public SampleReader {
     return InvalidArgumentError(std::move(message));
   }
 
-  const FilePart part_;
+  LineIndex lines_;
   const CsvOptions options_;
   SampleLayout layout_;
-  std::vector<Mark> marks_;
   std::vector<std::string> names_;
   char separator_ = ',';
   int64_t columns_ = 0;

@@ -3,9 +3,8 @@
 // first line has), one column the label or target, the others features. Fields may stand in double
 // quotes. Empty lines are skipped.
 //
-// Opening reads the file once to count its rows and keeps the offset of every kRowsPerMark-th, so
-// that ranges of rows are read by ranges of bytes; a gzipped file is read from its begin each time.
-// Where labels imply the classes, or are to be checked, this pass looks at all of them.
+// Opening scans the file (line_index.h). Where labels imply the classes, or are to be checked, this
+// pass looks at all of them.
 #pragma once
 
 #include <memory>
@@ -15,8 +14,6 @@
 #include "trainer_function/data/sample_reader.h"
 
 namespace lambdadnn {
-
-inline constexpr int64_t kRowsPerMark = 256;
 
 struct CsvOptions {
   std::string label_column;  // name (with a header) or index from 0; empty = the last

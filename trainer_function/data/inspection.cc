@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "common/base/bytes.h"
@@ -47,7 +48,8 @@ class Summarizer {
 class SetInspector {
  public:
   explicit SetInspector(const DatasetInfo& info)
-      : classes_(static_cast<size_t>(info.classes)),
+      : padding_(info.padding),
+        classes_(static_cast<size_t>(info.classes)),
         lowest_(FeatureCount(info)),
         highest_(FeatureCount(info)) {}
 
@@ -65,6 +67,7 @@ class SetInspector {
       lowest_[feature] = first ? value : std::min(lowest_[feature], value);
       highest_[feature] = first ? value : std::max(highest_[feature], value);
     }
+    if (padding_) AddLengths(batch);
     for (const int64_t label : batch.labels) ++classes_[static_cast<size_t>(label)];
     for (const float target : batch.targets) {
       targets_.Add(static_cast<double>(target));
@@ -74,7 +77,7 @@ class SetInspector {
   }
 
   SetInspection Result() const {
-    return {samples_, features_.Result(), targets_.Result(), classes_};
+    return {samples_, features_.Result(), targets_.Result(), tokens_.Result(), classes_};
   }
 
   int64_t constant_features() const {
@@ -93,9 +96,21 @@ class SetInspector {
   }
 
  private:
+  // Of texts: tokens up to the padding behind them.
+  void AddLengths(const Batch& batch) {
+    const auto each = static_cast<std::ptrdiff_t>(lowest_.size());
+    for (auto begin = batch.features.begin(); begin != batch.features.end(); begin += each) {
+      auto end = begin + each;
+      while (end != begin && *(end - 1) == static_cast<float>(*padding_)) --end;
+      tokens_.Add(static_cast<double>(end - begin));
+    }
+  }
+
+  const std::optional<int64_t> padding_;
   int64_t samples_ = 0;
   Summarizer features_;
   Summarizer targets_;
+  Summarizer tokens_;
   bool whole_targets_ = true;
   std::vector<int64_t> classes_;
   std::vector<float> lowest_;
@@ -141,6 +156,7 @@ std::vector<std::string> Warnings(const DatasetInspection& inspection, const Set
                        std::to_string(classes) + " to say so");
   }
   const double spread = inspection.train.features.standard_deviation;
+  if (inspection.info.padding) return warnings;  // of token ids the rest says nothing
   if (std::abs(inspection.train.features.mean) > 10 || spread > 10) {
     warnings.push_back("features are far from 0 and 1; set spec.dataset.normalize (mean " +
                        FormatDouble(inspection.train.features.mean) + ", standardDeviation " +
@@ -169,6 +185,8 @@ Result<DatasetFormat> DetectFormat(const DatasetConfig& config,
                                        {"/test.bin", DatasetFormat::kCifar100},
                                        {".bin", DatasetFormat::kCifar10},
                                        {".tar", DatasetFormat::kWebDataset},
+                                       {".txt", DatasetFormat::kText},
+                                       {".txt.gz", DatasetFormat::kText},
                                        {"-ubyte", DatasetFormat::kIdx},
                                        {"-ubyte.gz", DatasetFormat::kIdx}}) {
     if (uri.ends_with(ending)) return format;

@@ -27,6 +27,7 @@ struct SetInspection {
   int64_t samples = 0;
   NumberSummary features;
   NumberSummary targets;              // without classes
+  NumberSummary tokens;               // of texts, without the padding; at most maxTokens
   std::vector<int64_t> class_counts;  // with classes
 };
 

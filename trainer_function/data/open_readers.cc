@@ -13,7 +13,10 @@
 #include "trainer_function/data/idx_reader.h"
 #include "trainer_function/data/image_reader.h"
 #include "trainer_function/data/image_source.h"
+#include "trainer_function/data/joined_reader.h"
 #include "trainer_function/data/npy_reader.h"
+#include "trainer_function/data/text_reader.h"
+#include "trainer_function/data/vocabulary.h"
 
 namespace lambdadnn {
 namespace {
@@ -22,6 +25,7 @@ using Store = std::shared_ptr<ObjectStore>;
 using Reader = std::unique_ptr<SampleReader>;
 
 constexpr int kCifarBatches = 5;
+constexpr size_t kShardDigits = 3;  // at least, in the names of shards of arrays
 
 enum class SetName { kTrain, kTest };
 
@@ -156,6 +160,25 @@ Result<Reader> OpenArrayFiles(const DatasetConfig& config, const Store& store,
   return MakeNpyReader(std::move(x), std::move(y), ClassesOf(config));
 }
 
+// x_train_000.npy and y_train_000.npy, x_train_001.npy and so on, up to the first that is missing.
+Result<Reader> OpenArrayShards(const DatasetConfig& config, const Store& store,
+                               const std::string& features, const std::string& labels) {
+  std::vector<NamedReader> shards;
+  while (true) {
+    std::string number = std::to_string(shards.size());
+    number.insert(0, std::max<size_t>(kShardDigits, number.size()) - number.size(), '0');
+    const std::string name = features + "_" + number + ".npy";
+    const auto found = store->Head(name);
+    if (!found.ok() && found.status().code() == StatusCode::kNotFound) break;
+    if (!found.ok()) return found.status();
+    LDNN_ASSIGN_OR_RETURN(Reader reader,
+                          OpenArrayFiles(config, store, name, labels + "_" + number + ".npy"));
+    shards.push_back({name, std::move(reader)});
+  }
+  if (shards.empty()) return NotFoundError("no shards");
+  return JoinReaders(std::move(shards));
+}
+
 // "sub/x_train.npy" -> "sub/y_train.npy"; empty when the name has no x or data to replace.
 std::string LabelsBeside(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -203,9 +226,13 @@ Result<Reader> OpenNpySet(const DatasetConfig& config, const Store& store, const
     const auto found = store->Head(features);
     if (found.ok()) return OpenArrayFiles(config, store, features, labels);
     if (found.status().code() != StatusCode::kNotFound) return found.status();
+    auto shards =
+        OpenArrayShards(config, store, InFolder(path, pair.features), InFolder(path, pair.labels));
+    if (shards.ok() || shards.status().code() != StatusCode::kNotFound) return shards;
   }
   return NotFoundError("no arrays in " + store->Describe() + (path.empty() ? "" : "/" + path) +
-                       "; looked for data.npz and, as .npy files, " + ListNames(set));
+                       "; looked for data.npz and, as .npy files or shards of them (…_000.npy), " +
+                       ListNames(set));
 }
 
 // Of the shards of a folder those are for testing whose names begin so.
@@ -254,6 +281,60 @@ Result<SampleReaders> ReadImageFolders(const DatasetConfig& config, const Datase
   return readers;
 }
 
+std::string TextKey(const std::string& path, SetName set) {
+  if (IsDataFileName(path)) return path;
+  return InFolder(path, set == SetName::kTrain ? "train.txt" : "test.txt");
+}
+
+Result<Reader> OpenTextSet(const Store& store, const std::string& path, SetName set,
+                           const TextOptions& options) {
+  LDNN_ASSIGN_OR_RETURN(DataFile file,
+                        OpenFirst(store, {TextKey(path, set)}, !IsDataFileName(path), "text file"));
+  return OpenText(std::move(file), options);
+}
+
+Result<std::shared_ptr<const Vocabulary>> OpenVocabulary(const Store& store,
+                                                         const std::string& samples,
+                                                         const std::string& name) {
+  if (name.empty()) return std::shared_ptr<const Vocabulary>();
+  if (name.find("://") != std::string::npos || name.starts_with('/') ||
+      name.find("..") != std::string::npos) {
+    return InvalidArgumentError("spec.dataset.text.vocabulary: '" + name +
+                                "' must be the name of a file in the folder of the samples");
+  }
+  const size_t slash = samples.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : samples.substr(0, slash);
+  LDNN_ASSIGN_OR_RETURN(const DataFile file,
+                        OpenFirst(store, {InFolder(folder, name)}, true, "vocabulary"));
+  LDNN_ASSIGN_OR_RETURN(Vocabulary vocabulary, Vocabulary::Read(file));
+  return std::make_shared<const Vocabulary>(std::move(vocabulary));
+}
+
+// Test labels have the numbers of the training labels.
+Result<SampleReaders> OpenTexts(const DatasetConfig& config, const DatasetLocation& location,
+                                const Store& store) {
+  TextOptions options = {
+      config.text, nullptr, ClassesOf(config), {}, config.on_bad_sample, config.max_bad_samples};
+  LDNN_ASSIGN_OR_RETURN(
+      options.vocabulary,
+      OpenVocabulary(store, TextKey(location.train, SetName::kTrain), config.text.vocabulary));
+  SampleReaders readers;
+  LDNN_ASSIGN_OR_RETURN(readers.train,
+                        OpenTextSet(store, location.train, SetName::kTrain, options));
+  const bool own_test = !config.test_uri.empty();
+  if (!own_test && IsDataFileName(location.train)) return readers;
+  // Of labels that were not all looked at, some may be missing.
+  if (config.first_records == 0) options.class_names = readers.train->layout().class_names;
+  auto test =
+      OpenTextSet(store, own_test ? location.test : location.train, SetName::kTest, options);
+  if (test.ok()) {
+    readers.test = std::move(test).value();
+  } else if (own_test || test.status().code() != StatusCode::kNotFound) {
+    return test.status();
+  }
+  return readers;
+}
+
 using OpenSet = Result<Reader> (*)(const DatasetConfig&, const Store&, const std::string&, SetName);
 
 // The test set at test_uri, or the usual one of the folder (or archive), if any.
@@ -281,8 +362,8 @@ Result<SampleReaders> OpenBoth(OpenSet open, const DatasetConfig& config,
 }  // namespace
 
 bool IsDataFileName(std::string_view name) {
-  static constexpr std::string_view kEndings[] = {".csv",   ".npy", ".npz", ".bin",
-                                                  "-ubyte", ".gz",  ".tar"};
+  static constexpr std::string_view kEndings[] = {".csv", ".npy",   ".npz", ".bin",
+                                                  ".txt", "-ubyte", ".gz",  ".tar"};
   return std::any_of(std::begin(kEndings), std::end(kEndings),
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
@@ -322,6 +403,7 @@ Result<SampleReaders> OpenReaders(const DatasetConfig& config, const DatasetLoca
   if (config.format == DatasetFormat::kImageFolder) {
     return ReadImageFolders(config, location, store);
   }
+  if (config.format == DatasetFormat::kText) return OpenTexts(config, location, store);
   return OpenBoth(kOpeners[static_cast<size_t>(config.format)], config, location, store);
 }
 

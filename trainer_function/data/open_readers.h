@@ -8,9 +8,11 @@
 //   CIFAR100 train.bin and test.bin; or one .bin file
 //   CSV      train.csv and test.csv, also .gz; or one .csv file
 //   NPY      data.npz or a .npz file with x_train, y_train, x_test, y_test (or x, y); the same
-//            names as .npy files in a folder; or the features' .npy file, with x for y in its name
+//            names as .npy files in a folder, or shards of these (x_train_000.npy, …_001.npy); or
+//            the features' .npy file, with x for y in its name
 //   WebDataset  the .tar files of a folder, of which those are for testing whose names begin with
 //            test or val; or one .tar file
+//   Text     train.txt and test.txt, also .gz; or one .txt file; their vocabulary beside them
 //   ImageFolder  CLASS/NAME.jpg, .jpeg, .png; or these below train, and below test or val
 #pragma once
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +41,10 @@ struct SampleLayout {
   int classes = 0;             // 0 = numeric targets
   int64_t target_size = 1;
   int64_t stored_bytes = 0;
+  // As in DatasetInfo.
+  int64_t vocabulary = 0;
+  std::optional<int64_t> padding = {};
+  std::vector<std::string> class_names = {};
 };
 
 // Samples one after another. Exactly one of byte_values and values is used, as the layout says.

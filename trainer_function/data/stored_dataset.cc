@@ -326,6 +326,9 @@ Result<std::unique_ptr<Dataset>> MakeStoredDataset(const DatasetConfig& config,
   info.classes = layout.classes;
   info.target_size = layout.target_size;
   info.bytes = layout.stored_bytes;
+  info.vocabulary = layout.vocabulary;
+  info.padding = layout.padding;
+  info.class_names = layout.class_names;
   LDNN_ASSIGN_OR_RETURN(info.loaded_sample_bytes, LoadedBytes(layout, config.uri));
   if (!config.feature_shape.empty()) {
     LDNN_ASSIGN_OR_RETURN(const int64_t wanted,

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace lambdadnn {
@@ -11,10 +13,13 @@ struct DatasetInfo {
   int64_t samples = 0;
   int64_t test_samples = 0;
   std::vector<int64_t> feature_shape;
-  int classes = 0;                  // 0 = numeric targets
-  int64_t bytes = 0;                // d_t: of the training files as stored
-  int64_t target_size = 1;          // numbers per sample when classes is 0
-  int64_t loaded_sample_bytes = 0;  // in memory, of a sample that is loaded
+  int classes = 0;                       // 0 = numeric targets
+  int64_t bytes = 0;                     // d_t: of the training files as stored
+  int64_t target_size = 1;               // numbers per sample when classes is 0
+  int64_t vocabulary = 0;                // token ids that there are, where a file says so
+  std::optional<int64_t> padding;        // of texts: the id that fills them up
+  std::vector<std::string> class_names;  // of texts, by number
+  int64_t loaded_sample_bytes = 0;       // in memory, of a sample that is loaded
 };
 
 }  // namespace lambdadnn

@@ -39,7 +39,7 @@ Status SizeForText(const ModelParameters& parameters, const DatasetInfo& dataset
   }
   network->file = "textcnn";
   network->input_shape = dataset.feature_shape;
-  if (!parameters.Has("vocabulary")) {
+  if (!parameters.Has("vocabulary") && dataset.vocabulary == 0) {
     return InvalidArgumentError(ModelParameters::Field("vocabulary") +
                                 ": is needed; set it to the largest token id plus 1");
   }
@@ -47,7 +47,14 @@ Status SizeForText(const ModelParameters& parameters, const DatasetInfo& dataset
     LDNN_ASSIGN_OR_RETURN(network->sizes[name], parameters.Integer(name, fallback, 1, maximum));
     return OkStatus();
   };
-  LDNN_RETURN_IF_ERROR(size("vocabulary", 1, kMaxVocabulary));
+  LDNN_RETURN_IF_ERROR(
+      size("vocabulary", std::max<int64_t>(dataset.vocabulary, 1), kMaxVocabulary));
+  if (network->sizes["vocabulary"] < dataset.vocabulary) {
+    return InvalidArgumentError(ModelParameters::Field("vocabulary") + ": " +
+                                std::to_string(network->sizes["vocabulary"]) +
+                                " is less than the " + std::to_string(dataset.vocabulary) +
+                                " tokens of spec.dataset.text.vocabulary; leave it out");
+  }
   LDNN_RETURN_IF_ERROR(size("embedding", 128, kMaxWidth));
   LDNN_RETURN_IF_ERROR(size("width", 100, kMaxWidth));
   LDNN_ASSIGN_OR_RETURN(const std::vector<int64_t> kernels,

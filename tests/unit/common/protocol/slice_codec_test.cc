@@ -202,7 +202,7 @@ TEST(SliceCodec, AValueThatIsNotKnownIsRefusedWithThoseThatAre) {
   EXPECT_EQ(message("/dataset/format", "CSV"), "");
   EXPECT_EQ(message("/dataset/format", "csv"),
             "training.dataset.format: \"csv\" is not known here; did you mean CSV? There are IDX, "
-            "CIFAR10, CIFAR100, CSV, NPY, WebDataset, ImageFolder");
+            "CIFAR10, CIFAR100, CSV, NPY, WebDataset, ImageFolder, Text");
   EXPECT_EQ(message("/loss", "Hinge"),
             "training.loss: \"Hinge\" is not known here; there are CrossEntropy, MSE, "
             "BCEWithLogits");
@@ -253,6 +253,20 @@ TEST(SliceCodec, AugmentationComesThroughWhole) {
       .mixup_alpha = 0.2};
   EXPECT_EQ(DecodeSliceRequest(EncodeSliceRequest(request))->training.dataset.augment,
             request.training.dataset.augment);
+}
+
+TEST(SliceCodec, WhatIsSaidOfTextsComesThrough) {
+  SliceRequest request = ExampleRequest();
+  DatasetConfig& dataset = request.training.dataset;
+  dataset.format = DatasetFormat::kText;
+  dataset.text = {"vocab.txt", Tokenizer::kWhitespace, 64};
+  dataset.on_bad_sample = BadSamples::kSkip;
+  dataset.max_bad_samples = 7;
+  const auto decoded = DecodeSliceRequest(EncodeSliceRequest(request));
+  ASSERT_TRUE(decoded.ok()) << decoded.status().ToString();
+  EXPECT_EQ(decoded->training.dataset.text, dataset.text);
+  EXPECT_EQ(decoded->training.dataset.on_bad_sample, BadSamples::kSkip);
+  EXPECT_EQ(decoded->training.dataset.max_bad_samples, 7);
 }
 
 TEST(SliceCodec, RenderedDigitsComeThroughWhole) {

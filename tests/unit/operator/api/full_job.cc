@@ -70,6 +70,7 @@ DatasetSpec FullDataset() {
   dataset.channel_mean = {0.485, 0.456, 0.406};
   dataset.channel_standard_deviation = {0.229, 0.224, 0.225};
   dataset.image = DatasetSpec::Images{224, 192, 1};
+  dataset.text = DatasetSpec::Text{"vocab.txt", Tokenizer::kWhitespace, 64};
   dataset.on_bad_sample = BadSamples::kSkip;
   dataset.max_bad_samples = 7;
   dataset.rendered_digits = DatasetSpec::RenderedDigits{600, 100, 7};

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "tests/unit/trainer_function/data/data_fixture.h"
-#include "trainer_function/data/line_reader.h"
+#include "trainer_function/data/line_index.h"
 
 namespace lambdadnn {
 namespace {

@@ -87,6 +87,25 @@ TEST(DatasetCommand, TheFormatIsNamedInAnyCase) {
               AllOf(HasSubstr("IDX"), HasSubstr("CIFAR10"), HasSubstr("CSV"), HasSubstr("NPY")));
 }
 
+TEST(DatasetCommand, TextsAreShownByTheirClassesAndLengths) {
+  const std::string folder = MakeTempDir() + "/texts";
+  ASSERT_TRUE(WriteFileAtomically(folder + "/vocab.txt", "<pad>\n<unk>\ngood\n").ok());
+  ASSERT_TRUE(
+      WriteFileAtomically(folder + "/train.txt", "__label__praise Good!\n__label__blame bad\n")
+          .ok());
+  const std::string inspect =
+      "dataset inspect --vocabulary vocab.txt --max-tokens 8 --tokenizer basicenglish " + folder;
+  const Outcome text = RunProgram("lambdadnn", inspect);
+  EXPECT_EQ(text.exit_code, 0) << text.output;
+  EXPECT_THAT(text.output, AllOf(HasSubstr("format Text, samples of shape [8], 2 classes"),
+                                 HasSubstr("tokens     1 to 2, mean 1.5"),
+                                 HasSubstr("class 1           1   50.0 %  praise")));
+  const auto json = ParseJson(RunProgram("lambdadnn", inspect + " -o json").output);
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ((*json)["classNames"], (nlohmann::json{"blame", "praise"}));
+  EXPECT_EQ((*json)["train"]["tokens"]["maximum"], 2);
+}
+
 TEST(DatasetCommand, BadDataEndsWithCode2AndItsRecord) {
   const std::string file = MakeTempDir() + "/bad.csv";
   ASSERT_TRUE(WriteFileAtomically(file, "a,b,y\n1,2,0\n1,NaN,1\n").ok());

@@ -237,5 +237,34 @@ TEST(NpyErrors, MissingArraysAreListed) {
               AllOf(HasSubstr("x_train and y_train"), HasSubstr("data.npz")));
 }
 
+TEST(Npy, ShardsCountAsOneArray) {
+  DataFixture fixture(DatasetFormat::kNpy);
+  fixture.config.labels_imply_classes = true;
+  const auto shard = [&](const std::string& number, const std::vector<float>& x,
+                         const std::vector<int64_t>& y, int width = 2) {
+    const std::string samples = std::to_string(y.size());
+    fixture.File("x_train_" + number + ".npy",
+                 Npy("<f4", "(" + samples + ", " + std::to_string(width) + ")", Raw(x)));
+    fixture.File("y_train_" + number + ".npy", Npy("<i8", "(" + samples + ",)", Raw(y)));
+  };
+  shard("000", {0, 1, 2, 3, 4, 5}, {0, 1, 1});
+  shard("001", {6, 7, 8, 9, 10, 11, 12, 13}, {2, 3, 0, 0});
+  shard("002", {14, 15, 16, 17}, {1, 0});
+  shard("004", {18, 19}, {0});  // behind a gap
+  const auto dataset = fixture.MustOpen();
+  EXPECT_EQ(dataset->info().samples, 9);
+  EXPECT_EQ(dataset->info().classes, 4) << "the most of all shards";
+  const std::vector<Range> own = {{2, 4}, {6, 9}};
+  ASSERT_TRUE(dataset->Load(own).ok());
+  const Batch batch = MustRead(*dataset, {2, 3, 6, 7, 8});
+  EXPECT_THAT(batch.features, ElementsAre(4, 5, 6, 7, 12, 13, 14, 15, 16, 17));
+  EXPECT_THAT(batch.labels, ElementsAre(1, 2, 0, 1, 0));
+
+  shard("001", {6, 7, 8, 9}, {2, 3, 0, 0}, 1);
+  EXPECT_THAT(fixture.Error().message(),
+              AllOf(HasSubstr("x_train_001.npy has samples of the shape [1], and x_train_000.npy"),
+                    HasSubstr("save all files alike")));
+}
+
 }  // namespace
 }  // namespace lambdadnn

@@ -74,6 +74,21 @@ TEST(Network, TextTakesItsSizes) {
   EXPECT_EQ(network.sizes.at("3*width"), 18);
 }
 
+TEST(Network, TextHasTheVocabularyOfItsDataUnlessItIsLarger) {
+  DatasetInfo texts = Samples({8});
+  texts.vocabulary = 30;
+  const auto size = [&](const ModelConfig& model) {
+    return BuildNetwork(model, texts, Loss::kCrossEntropy).value().sizes.at("vocabulary");
+  };
+  EXPECT_EQ(size(Named("textcnn")), 30);
+  EXPECT_EQ(size(Named("textcnn", {{"vocabulary", {40}}})), 40);
+  EXPECT_THAT(BuildNetwork(Named("textcnn", {{"vocabulary", {29}}}), texts, Loss::kCrossEntropy)
+                  .status()
+                  .message(),
+              testing::HasSubstr("vocabulary: 29 is less than the 30 tokens of "
+                                 "spec.dataset.text.vocabulary; leave it out"));
+}
+
 TEST(Network, EachMistakeIsNamed) {
   struct Row {
     ModelConfig model;
