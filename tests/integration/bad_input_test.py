@@ -97,7 +97,8 @@ class JobFiles(BadInput):
         done = subprocess.run([alone / "lambdadnn", "run", path, "--out", out], cwd=self.folder,
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, ENVIRONMENT, done.stderr)
-        self.assertRegex(done.stderr, r"^error: \S+/alone/lambdadnn-worker is not there; .*install it beside lambdadnn\n$")
+        self.assertRegex(done.stderr, r"^error: \S+/alone/lambdadnn-worker is not there; "
+                                      r".*install it beside lambdadnn\n$")
         self.assertFalse(out.exists())
 
     def test_a_batch_above_the_samples(self):
