@@ -64,7 +64,7 @@ uint8_t Blend(uint8_t other, uint8_t value, float factor) {
 uint8_t MeanGray(const Pixels& pixels) {
   uint64_t sum = 0;
   for (size_t i = 0; i < pixels.count(); ++i) sum += pixels.Gray(i);
-  return static_cast<uint8_t>(static_cast<double>(sum) / static_cast<double>(pixels.count()) + 0.5);
+  return static_cast<uint8_t>((2 * sum + pixels.count()) / (2 * pixels.count()));  // halves go up
 }
 
 // Colour as Pillow has it in mode HSV: a byte each.
