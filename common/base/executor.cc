@@ -11,10 +11,9 @@
 namespace lambdadnn {
 namespace {
 
-class ThreadMonitor final : public Monitor {
+class ThreadCondition final : public MonitorCondition {
  public:
-  void Lock() override { mutex_.lock(); }
-  void Unlock() override { mutex_.unlock(); }
+  explicit ThreadCondition(std::mutex& mutex) : mutex_(mutex) {}
   void Wait() override {
     std::unique_lock lock(mutex_, std::adopt_lock);
     condition_.wait(lock);
@@ -26,11 +25,29 @@ class ThreadMonitor final : public Monitor {
     lock.release();
     return in_time;
   }
+  void NotifyOne() override { condition_.notify_one(); }
   void NotifyAll() override { condition_.notify_all(); }
 
  private:
-  std::mutex mutex_;
+  std::mutex& mutex_;
   std::condition_variable condition_;
+};
+
+class ThreadMonitor final : public Monitor {
+ public:
+  void Lock() override { mutex_.lock(); }
+  void Unlock() override { mutex_.unlock(); }
+  std::unique_ptr<MonitorCondition> NewCondition() override {
+    return std::make_unique<ThreadCondition>(mutex_);
+  }
+  void Wait() override { own_.Wait(); }
+  bool WaitUntil(Instant deadline) override { return own_.WaitUntil(deadline); }
+  void NotifyOne() override { own_.NotifyOne(); }
+  void NotifyAll() override { own_.NotifyAll(); }
+
+ private:
+  std::mutex mutex_;
+  ThreadCondition own_{mutex_};
 };
 
 class ThreadTask final : public Task {

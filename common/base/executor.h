@@ -13,17 +13,27 @@
 
 namespace lambdadnn {
 
-// One lock with one condition. Wait* release the lock while they block and hold it when they
-// return; spurious wake-ups happen.
-class Monitor {
+// What tasks that hold a monitor's lock wait for. Wait* release the lock while they block and hold
+// it when they return; spurious wake-ups happen.
+class MonitorCondition {
  public:
-  virtual ~Monitor() = default;
-  virtual void Lock() = 0;
-  virtual void Unlock() = 0;
+  virtual ~MonitorCondition() = default;
   virtual void Wait() = 0;
   // False once `deadline` has passed.
   virtual bool WaitUntil(Instant deadline) = 0;
+  // With the lock. Of those that all Wait for the same, without a deadline, one.
+  virtual void NotifyOne() = 0;
   virtual void NotifyAll() = 0;
+};
+
+// One lock with one condition of its own, and more for those that wait for different things: each
+// task that is woken in vain costs two context switches.
+class Monitor : public MonitorCondition {
+ public:
+  virtual void Lock() = 0;
+  virtual void Unlock() = 0;
+  // Must not outlive this.
+  virtual std::unique_ptr<MonitorCondition> NewCondition() = 0;
 };
 
 class MonitorLock {

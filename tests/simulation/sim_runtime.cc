@@ -52,30 +52,36 @@ void SimMonitor::Unlock() {
   WakeAll(scheduler_, lock_waiters_);
 }
 
-void SimMonitor::Wait() {
-  Unlock();
-  condition_waiters_.push_back(scheduler_.PrepareToBlock());
+void SimCondition::Wait() {
+  monitor_.Unlock();
+  waiters_.push_back(scheduler_.PrepareToBlock());
   scheduler_.Block();
-  Lock();
+  monitor_.Lock();
 }
 
-bool SimMonitor::WaitUntil(Instant deadline) {
+bool SimCondition::WaitUntil(Instant deadline) {
   if (scheduler_.Now() >= deadline) return false;
-  Unlock();
+  monitor_.Unlock();
   const WakeToken token = scheduler_.PrepareToBlock();
-  condition_waiters_.push_back(token);
+  waiters_.push_back(token);
   scheduler_.WakeAt(token, deadline);
   scheduler_.Block();
   const bool in_time = scheduler_.Now() < deadline;
   // A waiter whose time ran out would otherwise stay in the list.
-  std::erase_if(condition_waiters_, [&token](const WakeToken& waiter) {
+  std::erase_if(waiters_, [&token](const WakeToken& waiter) {
     return waiter.fiber == token.fiber && waiter.suspension == token.suspension;
   });
-  Lock();
+  monitor_.Lock();
   return in_time;
 }
 
-void SimMonitor::NotifyAll() { WakeAll(scheduler_, condition_waiters_); }
+void SimCondition::NotifyOne() {
+  if (waiters_.empty()) return;
+  scheduler_.WakeAt(waiters_.front(), scheduler_.Now());
+  waiters_.erase(waiters_.begin());
+}
+
+void SimCondition::NotifyAll() { WakeAll(scheduler_, waiters_); }
 
 std::unique_ptr<Task> SimExecutor::Spawn(std::string name, std::function<void()> body) {
   return std::make_unique<SimTask>(process_.scheduler(),

@@ -24,20 +24,41 @@ class SimClock final : public Clock {
   SimScheduler& scheduler_;
 };
 
+class SimMonitor;
+
+class SimCondition final : public MonitorCondition {
+ public:
+  SimCondition(SimScheduler& scheduler, SimMonitor& monitor)
+      : scheduler_(scheduler), monitor_(monitor) {}
+  void Wait() override;
+  bool WaitUntil(Instant deadline) override;
+  void NotifyOne() override;
+  void NotifyAll() override;
+
+ private:
+  SimScheduler& scheduler_;
+  SimMonitor& monitor_;
+  std::vector<WakeToken> waiters_;
+};
+
 class SimMonitor final : public Monitor {
  public:
   explicit SimMonitor(SimScheduler& scheduler) : scheduler_(scheduler) {}
   void Lock() override;
   void Unlock() override;
-  void Wait() override;
-  bool WaitUntil(Instant deadline) override;
-  void NotifyAll() override;
+  std::unique_ptr<MonitorCondition> NewCondition() override {
+    return std::make_unique<SimCondition>(scheduler_, *this);
+  }
+  void Wait() override { own_.Wait(); }
+  bool WaitUntil(Instant deadline) override { return own_.WaitUntil(deadline); }
+  void NotifyOne() override { own_.NotifyOne(); }
+  void NotifyAll() override { own_.NotifyAll(); }
 
  private:
   SimScheduler& scheduler_;
   bool locked_ = false;
   std::vector<WakeToken> lock_waiters_;
-  std::vector<WakeToken> condition_waiters_;
+  SimCondition own_{scheduler_, *this};
 };
 
 class SimExecutor final : public Executor {

@@ -23,16 +23,21 @@ class VirtualClock final : public Clock {
   Instant now_{};
 };
 
+// Lock and condition: nobody else runs.
 class VirtualMonitor final : public Monitor {
  public:
   explicit VirtualMonitor(VirtualClock& clock) : clock_(clock) {}
   void Lock() override {}
   void Unlock() override {}
+  std::unique_ptr<MonitorCondition> NewCondition() override {
+    return std::make_unique<VirtualMonitor>(clock_);
+  }
   void Wait() override { LDNN_CHECK(false, "nobody else runs: this would wait for ever"); }
   bool WaitUntil(Instant deadline) override {
     clock_.SleepFor(deadline - clock_.Now());
     return false;
   }
+  void NotifyOne() override {}
   void NotifyAll() override {}
 
  private:

@@ -11,6 +11,7 @@ class RungNames::RingWatch final : public ArrivalWatch {
     Name& watched = names_.names_[key_];
     ++watched.watches;
     ++watched.watched;
+    if (watched.rung == nullptr) watched.rung = names_.monitor_->NewCondition();
   }
   ~RingWatch() override {
     const MonitorLock lock(*names_.monitor_);
@@ -28,7 +29,7 @@ class RungNames::RingWatch final : public ArrivalWatch {
     for (;;) {
       if (std::exchange(heard_, name.rings) < name.rings) return true;
       if (names_.clock_.Now() >= end) return false;
-      names_.monitor_->WaitUntil(end);
+      name.rung->WaitUntil(end);
     }
   }
 
@@ -39,24 +40,27 @@ class RungNames::RingWatch final : public ArrivalWatch {
   int64_t heard_ = 0;
 };
 
+void RungNames::Name::Ring() {
+  ++rings;
+  if (rung != nullptr) rung->NotifyAll();
+}
+
 RungNames::RungNames(Runtime& runtime)
     : clock_(runtime.clock), monitor_(runtime.executor.NewMonitor()) {}
 
 void RungNames::Ring(const ExchangeObjectName& name) {
   const MonitorLock lock(*monitor_);
-  ++names_[{name.iteration, name}].rings;
+  names_[{name.iteration, name}].Ring();
   for (auto oldest = names_.begin(); names_.size() > kMostRung && oldest != names_.end();) {
     oldest = oldest->second.watches == 0 ? names_.erase(oldest) : std::next(oldest);
   }
-  monitor_->NotifyAll();
 }
 
 void RungNames::Wake(const std::function<bool(const ExchangeObjectName&)>& which) {
   const MonitorLock lock(*monitor_);
   for (auto& [key, name] : names_) {
-    if (name.watches > 0 && which(key.second)) ++name.rings;
+    if (name.watches > 0 && which(key.second)) name.Ring();
   }
-  monitor_->NotifyAll();
 }
 
 std::unique_ptr<ArrivalWatch> RungNames::Watch(const ExchangeObjectName& name, int readers) {

@@ -48,6 +48,9 @@ class RungNames {
     int watches = 0;  // that there are
     int watched = 0;  // that there ever were
     int64_t rings = 0;
+    std::unique_ptr<MonitorCondition> rung = {};  // where anybody has watched
+
+    void Ring();
   };
   // The iteration first, so that the oldest is at the begin.
   using Key = std::pair<int64_t, ExchangeObjectName>;

@@ -24,7 +24,8 @@ class DirectTransport::WaitingPull {
   WaitingPull(DirectTransport& transport, const ExchangeObjectName& name)
       : transport_(transport), name_(name) {
     const MonitorLock lock(*transport_.monitor_);
-    ++transport_.awaited_[name_].pulls;
+    Awaited& awaited = transport_.awaited_[name_];
+    if (++awaited.pulls == 1) awaited.changed = transport_.monitor_->NewCondition();
     transport_.Ask(name_);
   }
   ~WaitingPull() {
@@ -62,13 +63,14 @@ class DirectTransport::Change final : public ArrivalWatch {
   bool Wait(Duration at_most) override {
     const Instant until = transport_.clock_.Now() + at_most;
     const MonitorLock lock(*transport_.monitor_);
-    while (!Has() && transport_.clock_.Now() < until) transport_.monitor_->WaitUntil(until);
-    return Has();
+    const Awaited& awaited = transport_.awaited_[name_];  // stays while it is pulled
+    while (!Has(awaited) && transport_.clock_.Now() < until) awaited.changed->WaitUntil(until);
+    return Has(awaited);
   }
 
  private:
-  bool Has() const {
-    return transport_.awaited_[name_].object.has_value() || !transport_.failure_.ok() ||
+  bool Has(const Awaited& awaited) const {
+    return awaited.object.has_value() || !transport_.failure_.ok() ||
            transport_.connected_.contains(writer_) != connected_;
   }
 
@@ -122,6 +124,11 @@ void DirectTransport::Ask(const ExchangeObjectName& name) {
   if (connected_.contains(writer)) {
     peers_->Send({writer}, FrameType::kPull, EncodeObjectName(name));
   }
+}
+
+void DirectTransport::WakeAll() {
+  for (const auto& [name, awaited] : awaited_) awaited.changed->NotifyAll();
+  monitor_->NotifyAll();
 }
 
 Status DirectTransport::PutIntoStore(const ExchangeObjectName& name, const SharedBytes& frame) {
@@ -281,7 +288,7 @@ void DirectTransport::RunStoring() {
     if (status.ok() && discarded) status = store_.Discard(std::array{*name});
     const MonitorLock lock(*monitor_);
     if (failure_.ok()) failure_ = status;
-    monitor_->NotifyAll();
+    WakeAll();
   }
 }
 
@@ -306,7 +313,7 @@ Status DirectTransport::OnObject(const PeerId& from, Bytes object) {
   if (found == awaited_.end()) return OkStatus();
   if (peers_->WriterOf(name) != from) return PermissionDeniedError("it is not its writer");
   found->second.object = std::move(object);
-  monitor_->NotifyAll();
+  found->second.changed->NotifyAll();
   return OkStatus();
 }
 
@@ -345,7 +352,7 @@ void DirectTransport::OnConnected(const PeerId& peer) {
   for (const auto& [name, awaited] : awaited_) {
     if (peers_->WriterOf(name) == peer) Ask(name);
   }
-  monitor_->NotifyAll();
+  WakeAll();
 }
 
 void DirectTransport::OnLost(const PeerId& peer) {
@@ -357,7 +364,7 @@ void DirectTransport::OnLost(const PeerId& peer) {
     asked = asked->second.empty() ? asked_.erase(asked) : std::next(asked);
   }
   if (!done_.contains(peer)) Store(peer);
-  monitor_->NotifyAll();
+  WakeAll();
 }
 
 }  // namespace lambdadnn

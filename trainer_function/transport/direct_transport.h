@@ -61,7 +61,8 @@ class DirectTransport final : public Transport, private PeerListener {
   };
   struct Awaited {
     int pulls = 0;
-    std::optional<Bytes> object;  // that has come
+    std::optional<Bytes> object;                          // that has come
+    std::unique_ptr<MonitorCondition> changed = nullptr;  // for its pulls
   };
   class Change;
   class WaitingPull;
@@ -81,6 +82,8 @@ class DirectTransport final : public Transport, private PeerListener {
   // Has all that is held for this peer stored.
   void Store(const PeerId& peer);
   void Ask(const ExchangeObjectName& name);
+  // Whatever they wait for, they look again.
+  void WakeAll();
   // For a change; an error when the slice ends first.
   Status WaitALittle(const char* what);
   bool AllIsFetched() const;
@@ -99,7 +102,8 @@ class DirectTransport final : public Transport, private PeerListener {
   StoreTransport& store_;
   const ExchangeCodec codec_;
   Executor& executor_;
-  const std::unique_ptr<Monitor> monitor_;  // guards what follows
+  // Guards what follows. Who waits for no object waits for its own condition.
+  const std::unique_ptr<Monitor> monitor_;
   std::map<ExchangeObjectName, Held> held_;
   std::map<ExchangeObjectName, std::set<PeerId>> asked_;  // of what is not held yet
   std::map<ExchangeObjectName, Awaited> awaited_;

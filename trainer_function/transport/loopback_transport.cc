@@ -9,24 +9,32 @@
 
 namespace lambdadnn {
 
-// Ends a wait as soon as anything is pushed.
+// Ends waits of a pull when the object is pushed.
 class LoopbackTransport::Arrival final : public ArrivalWatch {
  public:
-  Arrival(Clock& clock, Monitor& monitor, const std::map<ExchangeObjectName, Held>& held,
-          const ExchangeObjectName& name)
-      : clock_(clock), monitor_(monitor), held_(held), name_(name) {}
+  Arrival(LoopbackTransport& transport, const ExchangeObjectName& name)
+      : transport_(transport), name_(name) {
+    const MonitorLock lock(*transport_.monitor_);
+    Awaited& awaited = transport_.awaited_[name_];
+    if (++awaited.pulls == 1) awaited.came = transport_.monitor_->NewCondition();
+  }
+  ~Arrival() override {
+    const MonitorLock lock(*transport_.monitor_);
+    const auto found = transport_.awaited_.find(name_);
+    if (--found->second.pulls == 0) transport_.awaited_.erase(found);
+  }
   bool Wait(Duration at_most) override {
-    const Instant until = clock_.Now() + at_most;
-    const MonitorLock lock(monitor_);
-    while (!held_.contains(name_) && clock_.Now() < until) monitor_.WaitUntil(until);
-    return held_.contains(name_);
+    const Instant until = transport_.clock_.Now() + at_most;
+    const MonitorLock lock(*transport_.monitor_);
+    const auto& held = transport_.held_;
+    MonitorCondition& came = *transport_.awaited_[name_].came;
+    while (!held.contains(name_) && transport_.clock_.Now() < until) came.WaitUntil(until);
+    return held.contains(name_);
   }
 
  private:
-  Clock& clock_;
-  Monitor& monitor_;
-  const std::map<ExchangeObjectName, Held>& held_;
-  const ExchangeObjectName name_;
+  LoopbackTransport& transport_;
+  const ExchangeObjectName& name_;
 };
 
 LoopbackTransport::LoopbackTransport(const RoleContext& context, Transport& others)
@@ -67,14 +75,16 @@ Status LoopbackTransport::Push(const ExchangeObjectName& name, const TransferMet
     held.object.bytes.insert(held.object.bytes.end(), payload.begin(), payload.end());
     const MonitorLock lock(*monitor_);
     held_.insert_or_assign(name, std::move(held));
-    monitor_->NotifyAll();
+    if (const auto found = awaited_.find(name); found != awaited_.end()) {
+      found->second.came->NotifyAll();
+    }
   }
   return readers.elsewhere ? others_.Push(name, metadata, payload) : OkStatus();
 }
 
 Result<ReceivedObject> LoopbackTransport::Pull(const ExchangeObjectName& name, Range elements) {
   if (!IsWrittenHere(name)) return others_.Pull(name, elements);
-  Arrival arrival(clock_, *monitor_, held_, name);
+  Arrival arrival(*this, name);
   for (;;) {
     LDNN_RETURN_IF_ERROR(interrupt_.SleepUntil(interrupt_.deadline(), arrival)
                              .WithContext("waiting for the " + name.Brief()));

@@ -44,6 +44,10 @@ class LoopbackTransport final : public Transport {
     ReceivedObject object;
     int readers = 0;  // that have not pulled it
   };
+  struct Awaited {
+    int pulls = 0;
+    std::unique_ptr<MonitorCondition> came = nullptr;
+  };
 
   Clock& clock_;
   Interrupt& interrupt_;
@@ -53,6 +57,7 @@ class LoopbackTransport final : public Transport {
   const ExchangeRole own_;
   const std::unique_ptr<Monitor> monitor_;  // guards what follows
   std::map<ExchangeObjectName, Held> held_;
+  std::map<ExchangeObjectName, Awaited> awaited_;
 };
 
 }  // namespace lambdadnn

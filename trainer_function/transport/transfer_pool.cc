@@ -5,7 +5,10 @@ namespace lambdadnn {
 
 TransferPool::TransferPool(Runtime& runtime, Interrupt& interrupt, const std::string& name,
                            int threads)
-    : interrupt_(interrupt), monitor_(runtime.executor.NewMonitor()) {
+    : interrupt_(interrupt),
+      monitor_(runtime.executor.NewMonitor()),
+      to_do_(monitor_->NewCondition()),
+      idle_(monitor_->NewCondition()) {
   for (int worker = 0; worker < threads; ++worker) {
     workers_.push_back(
         runtime.executor.Spawn(name + "-" + std::to_string(worker), [this] { RunWorker(); }));
@@ -19,7 +22,7 @@ TransferPool::~TransferPool() {
     closed_ = true;
     busy = running_ > 0;
     queue_.clear();
-    monitor_->NotifyAll();
+    to_do_->NotifyAll();
   }
   if (busy) interrupt_.Abort();
   workers_.clear();  // joins
@@ -29,12 +32,12 @@ void TransferPool::Submit(std::function<Status()> job) {
   const MonitorLock lock(*monitor_);
   if (!failure_.ok()) return;
   queue_.push_back(std::move(job));
-  monitor_->NotifyAll();
+  to_do_->NotifyOne();
 }
 
 Status TransferPool::WaitIdle() {
   const MonitorLock lock(*monitor_);
-  while (running_ > 0 || !queue_.empty()) monitor_->Wait();
+  while (running_ > 0 || !queue_.empty()) idle_->Wait();
   return failure_;
 }
 
@@ -47,7 +50,7 @@ Status TransferPool::WaitFor(const std::function<bool()>& condition) {
 void TransferPool::RunWorker() {
   const MonitorLock lock(*monitor_);
   for (;;) {
-    while (!closed_ && queue_.empty()) monitor_->Wait();
+    while (!closed_ && queue_.empty()) to_do_->Wait();
     if (closed_) return;
     const std::function<Status()> job = std::move(queue_.front());
     queue_.pop_front();
@@ -61,6 +64,7 @@ void TransferPool::RunWorker() {
       queue_.clear();
     }
     monitor_->NotifyAll();
+    if (running_ == 0 && queue_.empty()) idle_->NotifyAll();
   }
 }
 

@@ -38,7 +38,9 @@ class TransferPool {
   void RunWorker();
 
   Interrupt& interrupt_;
-  std::unique_ptr<Monitor> monitor_;
+  std::unique_ptr<Monitor> monitor_;         // its own condition: some job has ended
+  std::unique_ptr<MonitorCondition> to_do_;  // for the pool's tasks
+  std::unique_ptr<MonitorCondition> idle_;
   std::deque<std::function<Status()>> queue_;
   int running_ = 0;
   bool closed_ = false;
