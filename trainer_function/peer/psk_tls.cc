@@ -6,7 +6,6 @@
 #include "common/base/check.h"
 
 namespace lambdadnn {
-namespace ssl = boost::asio::ssl;
 
 namespace {
 
@@ -15,7 +14,7 @@ constexpr std::string_view kIdentity = "lambdadnn";
 constexpr const char* kCipherSuite = "TLS_AES_128_GCM_SHA256";
 constexpr unsigned char kCipherSuiteNumber[] = {0x13, 0x01};
 
-// Where a context holds its secret; its "app data" are Boost.Asio's.
+// Where a context holds its secret.
 int SecretIndex() {
   static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
   return index;
@@ -53,26 +52,28 @@ int FindSession(SSL* connection, const unsigned char* identity, size_t length,
   return 1;
 }
 
-void SetUp(SSL_CTX* context, const PeerSecret& secret) {
-  LDNN_CHECK(SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
-                 SSL_CTX_set_ciphersuites(context, kCipherSuite) == 1,
-             "OpenSSL has no TLS 1.3");
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_num_tickets(context, 0);
-  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
-  SSL_CTX_set_ex_data(context, SecretIndex(), const_cast<PeerSecret*>(&secret));
-}
-
 }  // namespace
 
+PskTls::Context PskTls::Make(const SSL_METHOD* method, const PeerSecret& secret) {
+  Context context(SSL_CTX_new(method));
+  LDNN_CHECK(context != nullptr &&
+                 SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) == 1 &&
+                 SSL_CTX_set_ciphersuites(context.get(), kCipherSuite) == 1,
+             "OpenSSL has no TLS 1.3");
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_num_tickets(context.get(), 0);
+  SSL_CTX_set_ex_data(context.get(), SecretIndex(), const_cast<PeerSecret*>(&secret));
+  return context;
+}
+
 PskTls::PskTls(const PeerSecret& secret)
-    : secret_(secret), server_(ssl::context::tls_server), client_(ssl::context::tls_client) {
-  SetUp(server_.native_handle(), secret_);
-  SSL_CTX_set_psk_find_session_callback(server_.native_handle(), FindSession);
-  SetUp(client_.native_handle(), secret_);
-  SSL_CTX_set_psk_use_session_callback(client_.native_handle(), UseSession);
+    : secret_(secret),
+      server_(Make(TLS_server_method(), secret_)),
+      client_(Make(TLS_client_method(), secret_)) {
+  SSL_CTX_set_psk_find_session_callback(server_.get(), FindSession);
+  SSL_CTX_set_psk_use_session_callback(client_.get(), UseSession);
   // A certificate would be no proof: see IsShared.
-  SSL_CTX_set_verify(client_.native_handle(), SSL_VERIFY_NONE, nullptr);
+  SSL_CTX_set_verify(client_.get(), SSL_VERIFY_NONE, nullptr);
 }
 
 bool PskTls::IsShared(SSL* connection) { return SSL_session_reused(connection) == 1; }

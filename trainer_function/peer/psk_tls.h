@@ -4,7 +4,8 @@
 // recorded. For .cc files and headers that are private to their folder.
 #pragma once
 
-#include <boost/asio/ssl/context.hpp>
+#include <openssl/ssl.h>
+
 #include <memory>
 
 #include "common/base/status.h"
@@ -19,16 +20,23 @@ class PskTls {
   PskTls& operator=(const PskTls&) = delete;
 
   // They point into this.
-  boost::asio::ssl::context& server() { return server_; }
-  boost::asio::ssl::context& client() { return client_; }
+  SSL_CTX* server() { return server_.get(); }
+  SSL_CTX* client() { return client_.get(); }
   // After a client's handshake: whether the server has shown that it holds the secret. One that
   // shows a certificate instead has not.
   static bool IsShared(SSL* connection);
 
  private:
+  struct Free {
+    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+  };
+  using Context = std::unique_ptr<SSL_CTX, Free>;
+  // On one of OpenSSL's methods.
+  static Context Make(const SSL_METHOD* method, const PeerSecret& secret);
+
   const PeerSecret secret_;
-  boost::asio::ssl::context server_;
-  boost::asio::ssl::context client_;
+  Context server_;
+  Context client_;
 };
 
 }  // namespace lambdadnn

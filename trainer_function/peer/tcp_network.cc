@@ -5,8 +5,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
 #include <deque>
 #include <set>
 #include <utility>
@@ -15,6 +15,7 @@
 #include "common/base/endpoint.h"
 #include "common/base/text.h"
 #include "trainer_function/peer/psk_tls.h"
+#include "trainer_function/peer/tls_session.h"
 
 namespace lambdadnn {
 namespace net = boost::asio;
@@ -27,6 +28,9 @@ constexpr long long kMostPort = 65535;
 constexpr size_t kReadBytes = size_t{64} << 10;
 // In one call: as many as Boost.Asio hands to the kernel.
 constexpr size_t kMostBuffers = 64;
+// Plain bytes that are encrypted for one call.
+constexpr size_t kEncryptedBytes = size_t{64} << 10;
+constexpr const char* kHandshaking = "making a TLS handshake, which needs the same job's key";
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // out of descriptors
 
 Result<tcp::endpoint> ParseAddress(const std::string& address) {
@@ -81,20 +85,20 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
     socket_.async_connect(*endpoint, [self = shared_from_this()](error_code error) {
       if (self->IsOver()) return;
       if (error) return self->Fail("connecting", error);
-      self->Begin(net::ssl::stream_base::client);
+      self->Begin(TlsSession::Side::kClient);
     });
   }
 
   void Accepted(std::shared_ptr<ConnectionHandler> handler) {
     handler_ = std::move(handler);
-    Begin(net::ssl::stream_base::server);
+    Begin(TlsSession::Side::kServer);
   }
 
   void Send(SharedBytes bytes) override {
     if (IsOver()) return;
     unsent_bytes_ += bytes->size();
     unsent_.push_back(std::move(bytes));
-    if (is_open_ && !writes_) Write();
+    if (is_open_) Write();
   }
 
   size_t UnsentBytes() const override { return unsent_bytes_; }
@@ -122,64 +126,112 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
     net::post(network_.io, [self = shared_from_this(), why = std::move(why)] { self->End(why); });
   }
 
-  void Begin(net::ssl::stream_base::handshake_type side) {
+  void Begin(TlsSession::Side side) {
     error_code ignored;
     // A doorbell must not wait for more to send.
     socket_.set_option(tcp::no_delay(true), ignored);
-    if (network_.tls == nullptr) return Open();
-    const bool dials = side == net::ssl::stream_base::client;
-    tls_.emplace(socket_, dials ? network_.tls->client() : network_.tls->server());
-    tls_->async_handshake(side, [self = shared_from_this(), dials](error_code error) {
-      if (self->IsOver()) return;
-      if (error) return self->Fail("making a TLS handshake, which needs the same job's key", error);
-      if (dials && !PskTls::IsShared(self->tls_->native_handle())) {
-        return self->End(UnauthenticatedError("it does not have this job's key"));
-      }
-      self->Open();
-    });
+    if (network_.tls == nullptr) {
+      Open();
+    } else {
+      dials_ = side == TlsSession::Side::kClient;
+      tls_.emplace(dials_ ? network_.tls->client() : network_.tls->server(), side);
+      plain_.resize(kReadBytes);
+      Decrypt({});
+    }
+    if (!IsOver()) Read();
   }
 
   void Open() {
     is_open_ = true;
     const std::shared_ptr<ConnectionHandler> handler = handler_;
     handler->OnOpen();
-    if (IsOver()) return;
-    if (!unsent_.empty() && !writes_) Write();
-    Read();
+    if (!IsOver()) Write();
   }
 
   void Read() {
     auto done = [self = shared_from_this()](error_code error, size_t bytes) {
       if (self->IsOver()) return;
-      if (error) return self->Fail("reading", error);
-      const std::shared_ptr<ConnectionHandler> handler = self->handler_;
-      handler->OnBytes(ByteView(self->read_).first(bytes));
+      if (error) return self->Fail(self->is_open_ ? "reading" : kHandshaking, error);
+      const ByteView read = ByteView(self->read_).first(bytes);
+      self->tls_.has_value() ? self->Decrypt(read) : self->Deliver(read);
       if (!self->IsOver()) self->Read();
     };
-    const auto buffer = net::buffer(read_);
-    tls_.has_value() ? tls_->async_read_some(buffer, std::move(done))
-                     : socket_.async_read_some(buffer, std::move(done));
+    socket_.async_read_some(net::buffer(read_), std::move(done));
   }
 
-  // As much as the kernel, or a record of TLS, takes; then the rest.
+  void Deliver(ByteView plain) {
+    const std::shared_ptr<ConnectionHandler> handler = handler_;
+    handler->OnBytes(plain);
+  }
+
+  void Decrypt(ByteView encrypted) {
+    tls_->Receive(encrypted);
+    if (!is_open_ && !TakeHandshake()) return;
+    while (!IsOver()) {
+      const Result<size_t> bytes = tls_->Read(plain_);
+      if (!bytes.ok()) return End(bytes.status().WithContext("reading"));
+      if (*bytes == 0) break;
+      Deliver(ByteView(plain_).first(*bytes));
+    }
+    // TLS itself may have had something to say.
+    if (!IsOver()) Write();
+  }
+
+  // Whether it is over, and this connection open.
+  bool TakeHandshake() {
+    const Result<bool> done = tls_->Handshake();
+    if (!done.ok()) {
+      End(done.status().WithContext(kHandshaking));
+      return false;
+    }
+    if (*done && dials_ && !PskTls::IsShared(tls_->native_handle())) {
+      End(UnauthenticatedError("it does not have this job's key"));
+      return false;
+    }
+    *done ? Open() : Write();
+    return *done && !IsOver();
+  }
+
+  // As much as the kernel takes with one call, or of TLS all that is encrypted for one; then the
+  // rest.
   void Write() {
+    if (writes_) return;
+    auto done = [self = shared_from_this()](error_code error, size_t bytes) {
+      if (self->IsOver()) return;
+      if (error) return self->Fail("writing", error);
+      self->Took(self->tls_.has_value() ? self->encrypted_ : bytes);
+      self->writes_ = false;
+      self->Write();
+    };
+    if (tls_.has_value()) {
+      if (const Status encrypted = Encrypt(); !encrypted.ok()) return End(encrypted);
+      if (sending_.empty()) return;
+      writes_ = true;
+      return net::async_write(socket_, net::buffer(sending_), std::move(done));
+    }
+    if (unsent_.empty()) return;
     writes_ = true;
     std::vector<net::const_buffer> buffers;
     for (size_t i = 0; i < std::min(unsent_.size(), kMostBuffers); ++i) {
       buffers.push_back(net::buffer(*unsent_[i]) + (i == 0 ? taken_of_first_ : 0));
     }
-    auto done = [self = shared_from_this()](error_code error, size_t bytes) {
-      if (self->IsOver()) return;
-      if (error) return self->Fail("writing", error);
-      self->Took(bytes);
-      self->writes_ = false;
-      if (!self->unsent_.empty()) self->Write();
-    };
-    if (tls_.has_value()) {
-      tls_->async_write_some(buffers, std::move(done));
-    } else {
-      socket_.async_write_some(buffers, std::move(done));
+    socket_.async_write_some(buffers, std::move(done));
+  }
+
+  // What is sent next: what TLS has to say itself, and, from when this is open, some of what waits.
+  Status Encrypt() {
+    encrypted_ = 0;
+    size_t begin = taken_of_first_;
+    for (size_t i = 0; is_open_ && i < unsent_.size() && encrypted_ < kEncryptedBytes; ++i) {
+      const ByteView rest = ByteView(*unsent_[i]).subspan(begin);
+      const ByteView some = rest.first(std::min(rest.size(), kEncryptedBytes - encrypted_));
+      LDNN_RETURN_IF_ERROR(tls_->Write(some));
+      encrypted_ += some.size();
+      begin = 0;
     }
+    sending_.clear();
+    std::swap(sending_, tls_->outgoing());
+    return OkStatus();
   }
 
   void Took(size_t bytes) {
@@ -193,10 +245,14 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
 
   TcpNetwork::State& network_;
   tcp::socket socket_;
-  std::optional<net::ssl::stream<tcp::socket&>> tls_;
+  std::optional<TlsSession> tls_;
+  bool dials_ = false;
   std::shared_ptr<ConnectionHandler> handler_;  // null = it is over
   bool is_open_ = false;
   Bytes read_ = Bytes(kReadBytes);
+  Bytes plain_;           // of what was read, with TLS
+  Bytes sending_;         // with TLS
+  size_t encrypted_ = 0;  // of what waits, within that
   std::deque<SharedBytes> unsent_;
   size_t taken_of_first_ = 0;
   size_t unsent_bytes_ = 0;
