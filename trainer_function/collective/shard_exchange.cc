@@ -23,7 +23,7 @@ ShardExchange::ShardExchange(Runtime& runtime, Interrupt& interrupt, Transport& 
       blocks_(blocks),
       rank_(rank),
       pushes_(runtime, interrupt, "push", std::min(kTransferThreads, aggregation.shards)),
-      pulls_(runtime, interrupt, "pull", std::min(kTransferThreads, aggregation.shards)),
+      pulls_(runtime, interrupt, "pull", std::min(transport.WaitingPulls(), aggregation.shards)),
       garbage_(runtime, interrupt, transport) {}
 
 ExchangeObjectName ShardExchange::GradientName(int64_t iteration, int shard) const {

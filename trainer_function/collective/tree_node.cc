@@ -22,7 +22,9 @@ TreeNode::TreeNode(Runtime& runtime, Interrupt& interrupt, Transport& transport,
       held_at_most_(ArrivalsHeld(
           ShardRange(blocks, aggregation.shards, static_cast<int>(shards_.begin)).size() *
           static_cast<int64_t>(sizeof(float)))),
-      pulls_(runtime, interrupt, "pull") {
+      pulls_(runtime, interrupt, "pull",
+             static_cast<int>(std::min({int64_t{transport.WaitingPulls()}, held_at_most_,
+                                        shards_.size() * children_.size()}))) {
   sums_.resize(static_cast<size_t>(elements().size()));
 }
 

@@ -28,6 +28,7 @@ class LoopbackTransport final : public Transport {
   Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) override;
   Status Discard(std::span<const ExchangeObjectName> names) override;
   bool HoldsInMemory() const override { return others_.HoldsInMemory(); }
+  int WaitingPulls() const override { return others_.WaitingPulls(); }
 
  private:
   class Arrival;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
 
 namespace lambdadnn {
 namespace {
@@ -29,6 +30,26 @@ std::string KeyOf(const ExchangeScope& scope, const ExchangeObjectName& name) {
 
 }  // namespace
 
+// A pull's question: as many at once as transfers, whatever waits.
+class StoreTransport::Turn {
+ public:
+  explicit Turn(StoreTransport& transport) : transport_(transport) {
+    const MonitorLock lock(*transport_.turns_);
+    while (transport_.turns_left_ == 0) transport_.turns_->Wait();
+    --transport_.turns_left_;
+  }
+  ~Turn() {
+    const MonitorLock lock(*transport_.turns_);
+    ++transport_.turns_left_;
+    transport_.turns_->NotifyOne();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  StoreTransport& transport_;
+};
+
 StoreTransport::StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& interrupt,
                                ExchangeScope scope, const std::string& job_uid,
                                int64_t block_elements, Bells* bells)
@@ -37,7 +58,9 @@ StoreTransport::StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& 
       interrupt_(interrupt),
       scope_(std::move(scope)),
       codec_(scope_, job_uid, block_elements),
-      bells_(bells) {}
+      bells_(bells),
+      turns_(runtime.executor.NewMonitor()),
+      turns_left_(kTransferThreads) {}
 
 StoreTransport::StoreTransport(const RoleContext& context)
     : StoreTransport(context.runtime, context.store, context.interrupt, context.scope(),
@@ -136,8 +159,10 @@ Result<ReceivedObject> StoreTransport::PullSince(Instant since, const ExchangeOb
                                        " in vain for the " + name.Brief() + " (" + key +
                                        "): " + status.message());
     }
+    std::optional<Turn> turn(std::in_place, *this);
     const Duration asked = runtime_.clock.Now() - since;
     auto received = PullOnce(name, elements);
+    turn.reset();
     if (received.ok()) {
       estimate.Observe(last_miss, asked);
       const std::lock_guard lock(mutex_);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -18,6 +19,7 @@
 #include "trainer_function/transport/exchange_codec.h"
 #include "trainer_function/transport/interrupt.h"
 #include "trainer_function/transport/role_context.h"
+#include "trainer_function/transport/transfer_pool.h"
 #include "trainer_function/transport/transport.h"
 
 namespace lambdadnn {
@@ -39,6 +41,7 @@ class StoreTransport final : public Transport {
   Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) override;
   Status Discard(std::span<const ExchangeObjectName> names) override;
   Result<std::set<WeightsShard>> FindWeights() override;
+  int WaitingPulls() const override { return bells_ != nullptr ? kWaitingPulls : kTransferThreads; }
 
   // Push, of an object that is encoded already: `parts` one after the other.
   Status PutObject(const ExchangeObjectName& name, std::span<const ByteView> parts);
@@ -54,6 +57,8 @@ class StoreTransport final : public Transport {
   // To the next question, after one in vain at `waited`.
   Duration GapAfterMiss(const ExchangeObjectName& name, Duration waited,
                         const ArrivalEstimate& estimate, Duration miss, bool store_hints) const;
+  class Turn;
+
   // What a miss takes, this one counted in.
   Duration CountMiss(Duration took);
 
@@ -63,6 +68,8 @@ class StoreTransport final : public Transport {
   const ExchangeScope scope_;
   const ExchangeCodec codec_;
   Bells* const bells_;
+  const std::unique_ptr<Monitor> turns_;
+  int turns_left_;  // under it
   // The objects of one kind and layer, which an iteration waits for together: from its first pull
   // on, or the first after all others had ended.
   struct Awaited {

@@ -14,6 +14,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/status.h"
+#include "common/plan/arrivals.h"
 #include "common/protocol/exchange_object_name.h"
 #include "common/protocol/object_header.h"
 
@@ -39,6 +40,9 @@ struct ReceivedObject {
   }
 };
 
+// As many as a server holds gradients that have come: those are fetched although others are late.
+inline constexpr int kWaitingPulls = kMostArrivals;
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -57,6 +61,9 @@ class Transport {
   }
   // What is pushed stays in this process's memory until it is discarded, which is then cheap.
   virtual bool HoldsInMemory() const { return false; }
+  // Pulls that should wait beside each other: more where they hear of what comes than where each of
+  // them asks for it now and then.
+  virtual int WaitingPulls() const { return kWaitingPulls; }
 };
 
 // Payload bytes of an object: float32 elements, or one float64 a block for norms.

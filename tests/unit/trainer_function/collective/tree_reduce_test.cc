@@ -116,12 +116,15 @@ class CountedPulls final : public Transport {
   }
   Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) override {
     ++asked;
-    return inner_.Pull(name, elements);
+    Result<ReceivedObject> received = inner_.Pull(name, elements);
+    ++come;
+    return received;
   }
   Status Discard(std::span<const ExchangeObjectName> names) override {
     return inner_.Discard(names);
   }
   std::atomic<int> asked{0};
+  std::atomic<int> come{0};
 
  private:
   Transport& inner_;
@@ -161,6 +164,28 @@ TEST_F(TreeReduce, LargeShardsAreHeldTwoAtATime) {
                          })
                   .ok());
   EXPECT_EQ(counted.asked, kChildren);
+}
+
+// What has come is fetched while the first child is late, which is summed before them.
+TEST_F(TreeReduce, ALateChildHoldsUpNoOthersTransfer) {
+  const AggregationPlan plan{.shards = 1, .layers = {1, kWaitingPulls}};
+  CountedPulls counted(transport_);
+  TreeNode node(runtime_, interrupt_, counted, agreement_, phases_, plan, kBlocks, {1, 0, 0});
+  const Range range = ShardRange(kBlocks, 1, 0);
+  const std::vector<float> values(static_cast<size_t>(range.size()), 1.0F);
+  const auto push = [&](int child) {
+    return transport_.Push({ObjectKind::kGradient, 4, 0, 0, child}, {range, 2, 0.5, 0, false},
+                           AsBytes(std::span<const float>(values)));
+  };
+  for (int child = 1; child < kWaitingPulls; ++child) ASSERT_TRUE(push(child).ok());
+  const auto late = executor_.Spawn("late child", [&] {
+    const Instant end = clock_.Now() + std::chrono::seconds(30);
+    while (counted.come < kWaitingPulls - 1 && clock_.Now() < end)
+      clock_.SleepFor(std::chrono::milliseconds(1));
+    EXPECT_EQ(counted.come, kWaitingPulls - 1);
+    EXPECT_TRUE(push(0).ok());
+  });
+  ASSERT_TRUE(node.Merge(4, [](const MergedShard&) { return OkStatus(); }).ok());
 }
 
 TEST_F(TreeReduce, AnErrorOfTheReceiverEndsTheMerge) {

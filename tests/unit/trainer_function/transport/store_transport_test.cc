@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <functional>
 
 #include "common/objectstore/memory_object_store.h"
@@ -250,6 +251,48 @@ TEST_F(HintedPull, AnAbortEndsTheWaitForAHint) {
   hinting_.before_hint_ = [&] { patient_.Abort(); };
   EXPECT_EQ(hinted_.Pull(kName, kElements).status().code(), StatusCode::kCancelled);
   EXPECT_EQ(time_.clock.Now().time_since_epoch(), FromSeconds(0.5));
+}
+
+// However many objects are waited for.
+TEST(StorePulls, AskForSoManyObjectsAtOnce) {
+  SystemClock clock;
+  ThreadExecutor executor;
+  SystemRandom random;
+  Runtime runtime{clock, executor, random};
+  MemoryObjectStore memory;
+  FaultyObjectStore store(memory, runtime, StoreFaults{});
+  std::atomic<int> asking{0};
+  std::atomic<int> most{0};
+  store.SetScript([&](StoreOperation operation, std::string_view, bool done) {
+    if (operation != StoreOperation::kGet) return OkStatus();
+    if (done) {
+      --asking;
+    } else {
+      const int now = ++asking;
+      int before = most;
+      while (before < now && !most.compare_exchange_weak(before, now)) continue;
+      clock.SleepFor(std::chrono::milliseconds(20));
+    }
+    return OkStatus();
+  });
+  Interrupt interrupt(runtime, clock.Now() + std::chrono::seconds(60));
+  StoreTransport transport(runtime, store, interrupt, {"p", 2, 4}, "uid", kDefaultBlockElements);
+  std::vector<ExchangeObjectName> names(kWaitingPulls, kName);
+  std::vector<std::unique_ptr<Task>> pulls;
+  for (int i = 0; i < kWaitingPulls; ++i) {
+    names[static_cast<size_t>(i)].index = i;
+    pulls.push_back(executor.Spawn("pull", [&, i] {
+      EXPECT_TRUE(transport.Pull(names[static_cast<size_t>(i)], kElements).ok());
+    }));
+  }
+  const std::vector<float> values(10);
+  for (const ExchangeObjectName& name : names) {
+    TransferMetadata metadata;
+    metadata.elements = kElements;
+    EXPECT_TRUE(transport.Push(name, metadata, AsBytes(std::span<const float>(values))).ok());
+  }
+  pulls.clear();  // joins
+  EXPECT_EQ(most, kTransferThreads);
 }
 
 TEST_F(StoreTransportTest, DiscardDeletesExactlyTheNamed) {
