@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string>
+
 namespace lambdadnn {
 namespace {
 
@@ -33,6 +36,33 @@ TEST(Subprocess, EnvironmentIsAddedAndReplaced) {
 
 TEST(Subprocess, StandardInputIsEmpty) {
   EXPECT_EQ(RunSubprocess(Shell("cat; echo end"))->output, "end\n");
+}
+
+TEST(Subprocess, InputOfAnyLengthArrives) {
+  const std::string text(size_t{3} << 20, 'x');
+  SubprocessSpec spec = Shell("wc -c");
+  spec.input = text;
+  EXPECT_EQ(RunSubprocess(spec)->output, std::to_string(text.size()) + "\n");
+}
+
+TEST(Subprocess, InputThatNobodyReadsHoldsUpNothing) {
+  const std::string text(size_t{3} << 20, 'x');
+  for (const std::string script :
+       {"echo end", "exec <&-; echo end", "head -c 10 >/dev/null; echo end"}) {
+    SubprocessSpec spec = Shell(script);
+    spec.input = text;
+    EXPECT_EQ(RunSubprocess(spec)->output, "end\n") << script;
+  }
+}
+
+TEST(Subprocess, AChildThatKeepsLittleHasNoneOfTheEnvironment) {
+  ASSERT_EQ(setenv("LDNN_TEST_SECRET", "secret", 1), 0);
+  SubprocessSpec spec = Shell("printf '%s %s %s' \"$LDNN_TEST_SECRET\" \"$OWN\" \"${PATH:+path}\"");
+  spec.environment = {{"OWN", "own"}};
+  EXPECT_EQ(RunSubprocess(spec)->output, "secret own path");
+  spec.keeps_little = true;
+  EXPECT_EQ(RunSubprocess(spec)->output, " own path");
+  unsetenv("LDNN_TEST_SECRET");
 }
 
 TEST(Subprocess, SignalsShowInTheExitCode) {
