@@ -12,6 +12,7 @@
 #include "common/base/check.h"
 #include "common/base/percent_encoding.h"
 #include "common/base/text.h"
+#include "common/objectstore/sha256.h"
 
 namespace lambdadnn {
 namespace {
@@ -25,16 +26,6 @@ std::string LowerAscii(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return lower;
-}
-
-std::string ToHex(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  for (const char c : bytes) {
-    hex += kDigits[static_cast<unsigned char>(c) >> 4];
-    hex += kDigits[static_cast<unsigned char>(c) & 15];
-  }
-  return hex;
 }
 
 std::string Digest(const EVP_MD* algorithm, std::span<const ByteView> parts) {
@@ -165,7 +156,9 @@ std::string Authorization(const SigV4Request& request, std::string_view access_k
 }
 
 std::string Sha256Hex(std::span<const ByteView> parts) {
-  return ToHex(Digest(EVP_sha256(), parts));
+  Sha256 sum;
+  for (const ByteView part : parts) sum.Add(part);
+  return sum.Hex();
 }
 
 std::string Sha256Hex(std::string_view text) {
