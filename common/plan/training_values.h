@@ -48,6 +48,11 @@ enum class Loss { kCrossEntropy, kMse, kBceWithLogits };
 template <>
 inline constexpr auto kEnumNames<Loss> = EnumNameTable("CrossEntropy", "MSE", "BCEWithLogits");
 
+// What forward and backward compute in, as PyTorch names its types; bfloat16 as its autocast does.
+enum class Precision { kFloat32, kBfloat16 };
+template <>
+inline constexpr auto kEnumNames<Precision> = EnumNameTable("float32", "bfloat16");
+
 enum class OptimizerKind { kSgd, kAdam, kAdamW };
 template <>
 inline constexpr auto kEnumNames<OptimizerKind> = EnumNameTable("SGD", "Adam", "AdamW");

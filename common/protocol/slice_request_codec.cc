@@ -11,6 +11,8 @@ Json ModelToJson(const ModelConfig& model) {
   Json json = {{"name", model.name}, {"parameters", Json::object()}};
   for (const auto& [name, values] : model.parameters) json["parameters"][name] = values;
   if (!model.torch_script_uri.empty()) json["torchScriptUri"] = model.torch_script_uri;
+  if (!model.module.digest.empty()) json["torchScriptDigest"] = model.module.digest;
+  if (model.module.tried) json["torchScriptTried"] = true;
   return json;
 }
 
@@ -19,6 +21,8 @@ void ReadModel(const Json& json, const std::string& path, ModelConfig* out,
   JsonReader reader(json, path, errors);
   reader.Optional("name", &out->name);
   reader.Optional("torchScriptUri", &out->torch_script_uri);
+  reader.Optional("torchScriptDigest", &out->module.digest);
+  reader.Optional("torchScriptTried", &out->module.tried);
   if (const Json* parameters = reader.Child("parameters")) {
     JsonReader inner(*parameters, reader.PathOf("parameters"), errors);
     if (parameters->is_object()) {
@@ -224,6 +228,7 @@ Json TrainingToJson(const TrainingConfig& training) {
   if (training.keep_best) json["keepBest"] = EnumName(*training.keep_best);
   if (!training.class_weights.empty()) json["classWeights"] = training.class_weights;
   if (training.micro_batch_size != 0) json["microBatchSize"] = training.micro_batch_size;
+  if (training.precision != Precision::kFloat32) json["precision"] = EnumName(training.precision);
   return json;
 }
 
@@ -256,6 +261,7 @@ void ReadTraining(const Json& json, const std::string& path, TrainingConfig* out
   reader.Optional("keepBest", &out->keep_best);
   reader.Optional("classWeights", &out->class_weights);
   reader.Optional("microBatchSize", &out->micro_batch_size);
+  reader.Optional("precision", &out->precision);
   reader.Finish();
 }
 

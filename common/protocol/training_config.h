@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/plan/augmentation.h"
+#include "common/plan/module_facts.h"
 #include "common/plan/test_metrics.h"
 #include "common/plan/training_values.h"
 
@@ -21,6 +22,7 @@ struct ModelConfig {
   // Free-form by model: numbers and lists of numbers, e.g. {"hidden": [128, 64]}.
   std::map<std::string, std::vector<double>> parameters;
   std::string torch_script_uri;  // instead of name
+  ModuleFacts module;            // at that place
 };
 
 // The demo digits of trainer_function/data/digit_renderer.h, drawn by every function for itself.
@@ -111,7 +113,8 @@ struct TrainingConfig {
   DatasetConfig dataset;
   OptimizerConfig optimizer;
   Loss loss = Loss::kCrossEntropy;
-  double label_smoothing = 0;  // in [0, 1); CrossEntropy alone
+  Precision precision = Precision::kFloat32;  // of the model; weights and gradients are float32
+  double label_smoothing = 0;                 // in [0, 1); CrossEntropy alone
   uint64_t seed = 0;
   int64_t epochs = 1;
   int64_t training_samples = 0;  // of the data set, so that all roles know an epoch's end

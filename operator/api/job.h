@@ -15,6 +15,7 @@
 #include "common/base/phase_usage.h"
 #include "common/json/json_reader.h"
 #include "common/plan/augmentation.h"
+#include "common/plan/module_facts.h"
 #include "common/plan/plan.h"
 #include "common/plan/test_metrics.h"
 #include "common/plan/time_factors.h"
@@ -147,6 +148,7 @@ struct TrainingSpec {
   std::optional<TestMetric> keep_best;
   std::vector<double> class_weights;  // empty = all 1; CrossEntropy alone
   int micro_batch_size = 0;           // 0 = whole batches
+  Precision precision = Precision::kFloat32;
   friend bool operator==(const TrainingSpec&, const TrainingSpec&) = default;
 };
 
@@ -320,6 +322,7 @@ struct ExecutionStatus {
   std::string job_uid;  // of the object that this status is of
   // Of the object before this one whose place in the store the job goes on in; empty = none was.
   std::string predecessor_uid;
+  ModuleFacts module;  // of spec.model.torchScript
   friend bool operator==(const ExecutionStatus&, const ExecutionStatus&) = default;
 };
 

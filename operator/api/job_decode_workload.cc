@@ -244,6 +244,7 @@ TrainingSpec DecodeTraining(const Json& json, Errors* errors) {
   }
   reader.Optional("classWeights", &training.class_weights);
   reader.Optional("microBatchSize", &training.micro_batch_size);
+  reader.Optional("precision", &training.precision);
   if (const Json* keep_best = reader.Child("keepBest")) {
     JsonReader nested(*keep_best, reader.PathOf("keepBest"), errors);
     nested.Optional("metric", &training.keep_best.emplace(TestMetric::kLoss));

@@ -189,6 +189,7 @@ Json EncodeTraining(const TrainingSpec& training) {
     json["classWeights"].push_back(FormatDouble(weight));
   }
   if (training.micro_batch_size != 0) json["microBatchSize"] = training.micro_batch_size;
+  if (training.precision != Precision::kFloat32) json["precision"] = EnumName(training.precision);
   if (training.keep_best) json["keepBest"] = {{"metric", EnumName(*training.keep_best)}};
   return json;
 }

@@ -138,6 +138,7 @@ constexpr const char* kStopAt = "stopAt";
 constexpr const char* kLabelSmoothing = "labelSmoothing";
 constexpr const char* kClassWeights = "classWeights";
 constexpr const char* kMicroBatchSize = "microBatchSize";
+constexpr const char* kPrecision = "precision";
 constexpr const char* kEvaluateEvery = "evaluateEvery";
 constexpr const char* kEarlyStopping = "earlyStopping";
 constexpr const char* kKeepBest = "keepBest";
@@ -329,6 +330,11 @@ constexpr JobRule kRules[] = {
      "transport Direct needs functions that connect to each other; use ObjectStore, or leave out "
      "peerChannel None and addressing Service",
      DirectHasConnections},
+    {"spec", kTraining, "precision bfloat16 is for processors; remove it, or functions.gpu",
+     [](const Json& self, const Json*) {
+       return Text(self, "training.precision") != "bfloat16" ||
+              WholeAt(self, "functions.gpu").value_or(0) == 0;
+     }},
     {"spec.model", "", "set exactly one of builtin and torchScript",
      [](const Json& self, const Json*) {
        return Has(self, "builtin") != Has(self, "torchScript");
@@ -345,6 +351,7 @@ constexpr JobRule kRules[] = {
     {"spec.training", kKeepBest, kImmutable, Unchanged<kKeepBest>},
     {"spec.training.seed", "", kImmutable, IsUnchanged},
     {"spec.training.loss", "", kImmutable, IsUnchanged},
+    {"spec.training", kPrecision, kImmutable, Unchanged<kPrecision>},
     {kOptimizer, "", kImmutable, IsUnchanged},
     {"spec.training.synchronization", "", kImmutable, IsUnchanged},
     {"spec.training", "",

@@ -67,6 +67,7 @@ constexpr ReasonRow kRows[] = {
     {Reason::kNoJobCredentials, "NoJobCredentials"},
     {Reason::kInvalidSpec, "InvalidSpec", FailureKind::kUsage},
     {Reason::kDatasetNotUsable, "DatasetNotUsable", FailureKind::kUsage},
+    {Reason::kModelNotUsable, "ModelNotUsable", FailureKind::kUsage},
     {Reason::kProfilingFailed, "ProfilingFailed"},
     {Reason::kFunctionStartFailed, "FunctionStartFailed", FailureKind::kEnvironment},
     {Reason::kBackoffLimitExceeded, "BackoffLimitExceeded"},

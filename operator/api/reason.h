@@ -68,6 +68,7 @@ enum class Reason {
   kNoJobCredentials,
   kInvalidSpec,
   kDatasetNotUsable,
+  kModelNotUsable,
   kProfilingFailed,
   kFunctionStartFailed,
   kBackoffLimitExceeded,

@@ -118,6 +118,11 @@ void DecodeExecution(const Json& json, const std::string& path, Errors* errors,
   reader.Optional("jobId", &execution->job_id);
   reader.Optional("jobUid", &execution->job_uid);
   reader.Optional("predecessorUid", &execution->predecessor_uid);
+  if (const Json* module = reader.Child("module")) {
+    JsonReader facts(*module, path + ".module", errors);
+    facts.Optional("digest", &execution->module.digest);
+    facts.Optional("tried", &execution->module.tried);
+  }
 }
 
 std::vector<PlanRecord> DecodeHistory(const Json& json, const std::string& path, Errors* errors) {
@@ -221,6 +226,9 @@ Json EncodeExecution(const ExecutionStatus& execution) {
   if (!execution.job_id.empty()) json["jobId"] = execution.job_id;
   if (!execution.job_uid.empty()) json["jobUid"] = execution.job_uid;
   if (!execution.predecessor_uid.empty()) json["predecessorUid"] = execution.predecessor_uid;
+  if (!execution.module.digest.empty()) {
+    json["module"] = {{"digest", execution.module.digest}, {"tried", execution.module.tried}};
+  }
   return json;
 }
 

@@ -62,6 +62,12 @@ struct ControllerDependencies {
                        const std::function<Result<std::unique_ptr<ObjectStore>>(
                            const std::string& uri)>& open_store)>
       check_dataset = nullptr;
+  // What is known of the user's module that this training reads, before a function starts
+  // (CheckModule). Null = the functions find out.
+  std::function<Result<ModuleFacts>(const TrainingConfig&,
+                                    const std::function<Result<std::unique_ptr<ObjectStore>>(
+                                        const std::string& uri)>& open_store)>
+      check_module = nullptr;
   ControllerObserver* observer = nullptr;
   // Records an event about a job (EventRecorder::Record). Must neither block nor fail; null =
   // events are dropped.

@@ -48,6 +48,12 @@ void LimitThreads(FunctionGroup* group) {
       std::to_string(std::max(1, group->milli_cpu / kMilliCpuPerThread));
 }
 
+void TellPrecision(const Job& job, FunctionGroup* group) {
+  const Precision precision = job.spec.training.precision;
+  if (precision == Precision::kFloat32) return;
+  group->environment[kPrecisionOfModelVariable] = std::string(EnumName(precision));
+}
+
 void GiveGpus(int gpu, FunctionGroup* group) {
   group->gpu = gpu;
   if (gpu > 0) group->environment[kComputeDeviceVariable] = kCudaDevice;
@@ -106,6 +112,7 @@ std::vector<FunctionGroup> PlannedGroups(const Job& job, const Platform& platfor
   workers.milli_cpu = MilliCpuOf(platform, plan.memory_mib);
   LimitThreads(&workers);
   GiveGpus(plan.gpu, &workers);
+  TellPrecision(job, &workers);
   if (plan.aggregation.placement == Placement::kWorkers) return {workers};
 
   FunctionGroup servers = BaseGroup(job, platform, secrets);
@@ -127,6 +134,7 @@ FunctionGroup ProfileGroup(const Job& job, const Platform& platform, int count, 
   group.milli_cpu = MilliCpuOf(platform, memory_mib);
   LimitThreads(&group);
   GiveGpus(job.spec.functions.gpu, &group);
+  TellPrecision(job, &group);
   return group;
 }
 

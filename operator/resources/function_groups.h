@@ -48,6 +48,8 @@ inline constexpr int kPeerPort = 8444;
 // What a worker's models compute on, and its value for GPUs (docs/formats.md, environment).
 inline constexpr const char* kComputeDeviceVariable = "LAMBDADNN_DEVICE";
 inline constexpr const char* kCudaDevice = "cuda";
+// The precision of the job's model, where it is another than float32: decides a worker's bits.
+inline constexpr const char* kPrecisionOfModelVariable = "LAMBDADNN_PRECISION";
 
 // Whether the group's functions listen to each other.
 bool HasPeerChannel(const FunctionGroup& group);

@@ -101,6 +101,7 @@ SliceRequest MakeTrainingSlice(const Job& job, const AssignedRole& role, int64_t
   request.first_iteration = job.status.execution.first_iteration;
   const int64_t samples = job.status.profile.has_value() ? job.status.profile->training_samples : 0;
   request.training = BuildTrainingConfig(job.spec, samples, request.plan.global_batch_size);
+  request.training.model.module = job.status.execution.module;
   // All roles are told the same, whatever the spec says since.
   request.training.epochs = request.plan.epochs();
   if (job.status.execution.start_checkpoint.has_value()) {
@@ -119,6 +120,7 @@ SliceRequest MakeProfileSlice(const Job& job, const Platform& platform, int rank
   request.first_iteration = memory_mib;
   request.profile = config;
   request.training = BuildTrainingConfig(job.spec, 0, config.batch_size);
+  request.training.model.module = job.status.execution.module;
   // No plan yet: the one that a single function of this size would have.
   ExecutionPlan& plan = request.plan;
   plan.functions = 1;

@@ -117,6 +117,7 @@ TrainingConfig BuildTrainingConfig(const JobSpec& spec, int64_t training_samples
   config.dataset = BuildDataset(spec.dataset);
   config.optimizer = BuildOptimizer(spec.training, global_batch_size);
   config.loss = spec.training.loss;
+  config.precision = spec.training.precision;
   config.label_smoothing = spec.training.label_smoothing;
   config.seed = spec.training.seed;
   config.epochs = static_cast<int64_t>(std::ceil(spec.training.epochs));

@@ -34,6 +34,7 @@
 #include "operator/server/operator_http.h"
 #include "operator/server/tracing.h"
 #include "trainer_function/data/dataset_check.h"
+#include "trainer_function/data/module_check.h"
 
 namespace lambdadnn {
 namespace {
@@ -392,6 +393,11 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
         return std::make_unique<StoredMeasurements>(store, job);
       },
       .check_dataset = CheckDataset,
+      // Without a LibTorch here: functions try it.
+      .check_module =
+          [](const TrainingConfig& training, const OpenStoreAt& open_store) {
+            return CheckModule(training, open_store, nullptr);
+          },
       .record_event = [&events](EventDraft draft) { events.Record(std::move(draft)); },
       .export_spans = std::move(export_spans),
       .metrics = &metrics,

@@ -149,6 +149,42 @@ class Seeding(Flat):
         return self.out(x)
 
 
+class Endless(Flat):
+    def forward(self, x):
+        while x.numel() > 0:
+            x = x + 1
+        return self.out(x)
+
+
+class Growing(Flat):
+    def forward(self, x):
+        kept = [x]
+        while len(kept) > 0:
+            kept.append(torch.zeros(1 << 20))
+        return self.out(x)
+
+
+class Stateful(nn.Module):
+    """Runs when it is read: here it writes a file, and it could do anything."""
+
+    def __init__(self, features, outputs):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(outputs, features))
+
+    def forward(self, x):
+        return x.flatten(1) @ self.weight.t()
+
+    @torch.jit.export
+    def __getstate__(self):
+        return self.weight, self.training
+
+    @torch.jit.export
+    def __setstate__(self, state: tuple[torch.Tensor, bool]):
+        torch.save(state[0], "/tmp/written-when-read")
+        self.weight = state[0]
+        self.training = state[1]
+
+
 @torch.jit.script
 def add_one(x: torch.Tensor):
     return x + 1

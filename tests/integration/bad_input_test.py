@@ -326,6 +326,18 @@ class Functions(BadInput):
                 self.assertRegex(error, expected)
                 self.assertEqual(error.count("\n"), 1, error)
 
+    def test_a_precision_that_is_not_there(self):
+        for environment, expected in [
+                ({"LAMBDADNN_PRECISION": "bf16"}, r"LAMBDADNN_PRECISION must be float32 or bfloat16, not 'bf16'$"),
+                ({"LAMBDADNN_PRECISION": "bfloat16", "ONEDNN_MAX_CPU_ISA": "AVX2"},
+                 r"precision bfloat16 needs a processor with .+, which this one has not; .+, or float32$")]:
+            with self.subTest(environment):
+                worker = self.start("lambdadnn-worker", **environment)
+                error = worker.communicate(timeout=60)[1]
+                self.assertEqual(worker.returncode, 2, error)
+                self.assertRegex(error, expected)
+                self.assertEqual(error.count("\n"), 1, error)
+
     def test_a_gpu_that_is_not_there(self):
         run = self.train(job(functions={"gpu": 1}), environment={"CUDA_VISIBLE_DEVICES": ""})
         self.says(run, USAGE, r"spec\.functions\.gpu: there is no GPU for functions here .*leave it out")

@@ -80,7 +80,7 @@ class Job:
         training["optimizer"].update({"name": "SGD", "learningRate": 0.05, "momentum": 0.9})
         training["optimizer"].pop("clipGlobalNorm", None)
         # Of the example; this job has no test set, and takes batches as they are.
-        for name in ("classWeights", "earlyStopping", "keepBest", "microBatchSize"):
+        for name in ("classWeights", "earlyStopping", "keepBest", "microBatchSize", "precision"):
             training.pop(name)
         return request
 

@@ -3,6 +3,7 @@
 by `lambdadnn run` on function processes; what comes out opens in PyTorch."""
 import io
 import json
+import pathlib
 import struct
 import tarfile
 import unittest
@@ -15,6 +16,8 @@ import pytorch_twins
 import real_digits
 from options import OPTIONS
 from run_support import Bench, read_safetensors
+
+CNN = {"name": "cnn", "parameters": {"kernel": 3, "padding": 1}}
 
 
 def job(model, twin, dataset):
@@ -102,9 +105,37 @@ class RealDigits(unittest.TestCase):
     def test_mlp_on_csv(self):
         self.train("csv", {"name": "mlp", "parameters": {"hidden": [64]}}, {"format": "CSV"}, [64])
 
+    trained_cnn = None  # of two tests
+
+    def cnn(self):
+        if self.trained_cnn is None:
+            type(self).trained_cnn = self.train("npy", CNN, {"format": "NPY"}, [1, 8, 8])
+        return self.trained_cnn
+
     def test_cnn_on_numpy_arrays(self):
-        self.train("npy", {"name": "cnn", "parameters": {"kernel": 3, "padding": 1}},
-                   {"format": "NPY"}, [1, 8, 8])
+        self.cnn()
+
+    @unittest.skipUnless("avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text(), "no products of bfloat16 here")
+    def test_cnn_in_bfloat16(self):
+        full = self.cnn()
+        twin = pytorch_twins.make(CNN["name"], [1, 8, 8], 10, **CNN["parameters"])
+        path = self.bench.folder / "bfloat16.yaml"
+        path.write_text(job(CNN, twin, {"format": "NPY"}))
+        precision = ("--set", "spec.training.precision=bfloat16")
+        run = self.bench.run(*precision, job=path)
+        self.assertEqual(run.code, 0, run.text())
+        accuracy = run.report()["metrics"]["testAccuracy"]
+        self.assertGreaterEqual(accuracy, 0.95)
+        self.assertRegex(run.report()["plan"]["isa"], r"\+(avx512|amx)_bf16$")
+        # Weights are float32, and as good in float32.
+        twin.load_state_dict(read_safetensors(run.out / "model.safetensors"), strict=True)
+        with torch.no_grad():
+            right = (twin(self.features.reshape(-1, 1, 8, 8)).argmax(1) == self.labels).double().mean().item()
+        self.assertAlmostEqual(right, accuracy, delta=0.02)
+        again = self.bench.run(*precision, "--set", "spec.aggregation.shards=2", job=path)
+        self.assertEqual(again.digest(), run.digest())
+        self.assertNotEqual(full.digest(), run.digest())
+        self.assertAlmostEqual(full.report()["metrics"]["testAccuracy"], accuracy, delta=0.02)
 
     def test_mlp_on_shards_of_images(self):
         export_shards(self.bench.folder / "digits", self.bench.folder / "shards", damaged=700)

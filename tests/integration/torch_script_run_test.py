@@ -36,12 +36,14 @@ class TorchScriptRun(unittest.TestCase):
             self.model_bytes = -(-self.model_bytes // BLOCK_BYTES) * BLOCK_BYTES + self.buffer_bytes
         return module
 
-    def run_job(self, *options):
+    def options(self, *more):
         """The pinned job of jobs/digits.yaml, with the module instead of its network."""
-        return self.bench.run("--set", "spec.model.builtin=",
-                              "--set", "spec.model.torchScript.uri=module.pt",
-                              "--set", f"spec.profile.modelBytes={self.model_bytes}",
-                              "--set", f"spec.profile.bufferBytes={self.buffer_bytes}", *options)
+        return ("--set", "spec.model.builtin=", "--set", "spec.model.torchScript.uri=module.pt",
+                "--set", f"spec.profile.modelBytes={self.model_bytes}",
+                "--set", f"spec.profile.bufferBytes={self.buffer_bytes}", *more)
+
+    def run_job(self, *options):
+        return self.bench.run(*self.options(*options))
 
     def images(self, name):
         images, labels = self.data[name]
@@ -164,11 +166,29 @@ class TorchScriptRun(unittest.TestCase):
 
     def test_a_module_that_cannot_be_trained_ends_the_job_with_one_sentence(self):
         self.save(modules.Flat(784, 10).double())
-        one_shard = ("--set", "spec.aggregation.shards=1")
-        run = self.run_job(*one_shard)
-        self.assertEqual(run.code, 1, run.text())
-        self.assertIn("save the module after .float()", run.text())
+        self.refused_before_a_function_starts("save the module after .float()")
+        self.save(modules.Flat(784, 7))
+        self.refused_before_a_function_starts("change the module's last layer")
         (self.bench.folder / "module.pt").unlink()
-        run = self.run_job(*one_shard)
+        self.refused_before_a_function_starts("spec.model.torchScript.uri")
+
+    def refused_before_a_function_starts(self, sentence):
+        run = self.run_job("--set", "spec.aggregation.shards=1")
+        self.assertEqual(run.code, 2, run.text())
+        self.assertIn("ModelNotUsable", run.text())
+        self.assertIn(sentence, run.text())
+        self.assertEqual(list((run.out / "functions").iterdir()), [])
+
+    def test_a_module_that_is_replaced_in_mid_job_ends_it(self):
+        torch.manual_seed(4)
+        self.save(modules.Flat(784, 10))
+        run = self.bench.start(*self.options("--set", "spec.training.epochs=400",
+                                              "--set", "spec.aggregation.shards=1"))
+        self.assertTrue(run.wait_for_iteration(20))
+        torch.manual_seed(5)
+        self.save(modules.Flat(784, 10))
+        run.interrupt()
+        self.assertEqual(run.wait().code, 130, run.text())
+        run = self.bench.resume(run, job="").wait()
         self.assertEqual(run.code, 1, run.text())
-        self.assertIn("spec.model.torchScript.uri", run.text())
+        self.assertRegex(run.text(), "module.pt has changed since this job began .*; put the file back")

@@ -121,6 +121,7 @@ void JobWorld::RestartController() {
       .own_credentials = [this] { return StoreCredentials{operator_key, operator_key, ""}; },
       .measurements = measurements,
       .check_dataset = check_dataset,
+      .check_module = check_module,
       .observer = observer_.get(),
       .record_event = [this](EventDraft draft) { told.push_back(std::move(draft)); },
       .export_spans =

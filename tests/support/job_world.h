@@ -75,6 +75,7 @@ class JobWorld {
   // Heeded from the next restart of the controller on.
   decltype(ControllerDependencies::measurements) measurements;
   decltype(ControllerDependencies::check_dataset) check_dataset;
+  decltype(ControllerDependencies::check_module) check_module;
   std::vector<std::string> opened;  // URIs of stores, in order
   std::vector<EventDraft> told;     // to the event recorder
   std::vector<Span> spans;          // of traces

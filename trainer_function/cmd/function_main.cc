@@ -49,6 +49,7 @@ It is set up by environment variables, and ends after SIGTERM once its slice has
   LAMBDADNN_MILLI_CPU       CPU quota to keep by pacing, where the platform keeps none; 0 = none
   LAMBDADNN_MILLI_CPU_FILE  file with the quota of the moment
   LAMBDADNN_DEVICE          of lambdadnn-worker: cpu (default) or cuda, what its models compute on
+  LAMBDADNN_PRECISION       of lambdadnn-worker: float32 (default) or bfloat16, of its job's models
   LAMBDADNN_LOG_LEVEL       debug, info (default), warning or error
   LAMBDADNN_S3_ACCESS_KEY_ID, _SECRET_ACCESS_KEY, _SESSION_TOKEN
                             credentials of the object store, else AWS_*; those of a slice's

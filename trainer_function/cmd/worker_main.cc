@@ -9,10 +9,14 @@
 #include "common/base/process_usage.h"
 #include "common/protocol/numerics_fingerprint.h"
 #include "common/telemetry/log.h"
+#include "trainer_function/cmd/checked_module.h"
 #include "trainer_function/cmd/function_main.h"
+#include "trainer_function/cmd/module_trial.h"
+#include "trainer_function/model/bfloat16.h"
 #include "trainer_function/model/blas.h"
 #include "trainer_function/model/compute_device.h"
 #include "trainer_function/model/network_model.h"
+#include "trainer_function/model/script_archive.h"
 #include "trainer_function/model/torch_device.h"
 #include "trainer_function/model/torch_model.h"
 #include "trainer_function/model/torch_script_model.h"
@@ -20,27 +24,29 @@
 namespace lambdadnn {
 namespace {
 
-// Larger than what trains in a function, small enough to be held beside it.
-constexpr uint64_t kMaxArchiveBytes = uint64_t{1} << 30;
-
-Result<std::unique_ptr<TrainableModel>> MakeModel(Runtime& runtime,
-                                                  const SliceCredentials& credentials,
-                                                  const TrainingConfig& config,
-                                                  const DatasetInfo& dataset, int threads,
-                                                  ComputeDevice device) {
+Result<std::unique_ptr<TrainableModel>> MakeModel(
+    Runtime& runtime, const SliceCredentials& credentials, CheckedModule& checked,
+    const TrainingConfig& config, const DatasetInfo& dataset, int threads, ComputeDevice device) {
   const std::string& uri = config.model.torch_script_uri;
   if (uri.empty()) return MakeBuiltinModel(config, dataset, threads, device);
-  const auto archive = ReadObject(runtime, credentials, uri, kMaxArchiveBytes);
+  const auto archive = ReadObject(runtime, credentials, uri, kMaxModuleBytes);
   if (!archive.ok()) return archive.status().WithContext("spec.model.torchScript.uri");
+  LDNN_RETURN_IF_ERROR(checked.Check(*archive, config, dataset));
   return MakeTorchScriptModel(*archive, config, dataset, threads, device);
 }
 
-// The device that the environment asks for, ready to compute.
-Result<ComputeDevice> OpenDevice() {
-  LDNN_ASSIGN_OR_RETURN(const ComputeDevice device,
-                        ParseDevice(GetEnvironment(kDeviceVariable).value_or("")));
-  LDNN_RETURN_IF_ERROR(PrepareDevice(device));
-  return device;
+// What the environment asks for, ready to compute.
+struct Compute {
+  ComputeDevice device = ComputeDevice::kCpu;
+  Precision precision = Precision::kFloat32;
+};
+Result<Compute> OpenDevice() {
+  Compute compute;
+  LDNN_ASSIGN_OR_RETURN(compute.device, ParseDevice(GetEnvironment(kDeviceVariable).value_or("")));
+  LDNN_ASSIGN_OR_RETURN(compute.precision,
+                        ParsePrecision(GetEnvironment(kPrecisionVariable).value_or("")));
+  LDNN_RETURN_IF_ERROR(PrepareDevice(compute.device, compute.precision));
+  return compute;
 }
 
 }  // namespace
@@ -54,12 +60,13 @@ constexpr int kExitBadEnvironment = 2;
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const auto code = lambdadnn::AnswerModuleTrial(argc, argv)) return *code;
   if (const auto code = lambdadnn::AnswerArguments("lambdadnn-worker", argc, argv)) return *code;
   lambdadnn::KeepFreedMemory();
   lambdadnn::BlockEndSignals();  // before CUDA's threads start
-  const lambdadnn::Result<lambdadnn::ComputeDevice> device = lambdadnn::OpenDevice();
-  if (!device.ok()) {
-    lambdadnn::LogError("worker", device.status().message());
+  const lambdadnn::Result<lambdadnn::Compute> compute = lambdadnn::OpenDevice();
+  if (!compute.ok()) {
+    lambdadnn::LogError("worker", compute.status().message());
     return kExitBadEnvironment;
   }
   lambdadnn::SystemClock clock;
@@ -68,17 +75,20 @@ int main(int argc, char** argv) {
   lambdadnn::Runtime runtime{clock, executor, random};
   lambdadnn::SliceEnvironment environment;
   lambdadnn::SliceCredentials credentials;
-  environment.make_model = [&runtime, &credentials, device = *device](
+  lambdadnn::CheckedModule checked;
+  environment.make_model = [&runtime, &credentials, &checked, device = compute->device](
                                const lambdadnn::TrainingConfig& config,
                                const lambdadnn::DatasetInfo& dataset, int threads) {
-    return lambdadnn::MakeModel(runtime, credentials, config, dataset, threads, device);
+    return lambdadnn::MakeModel(runtime, credentials, checked, config, dataset, threads, device);
   };
-  lambdadnn::NumericsFingerprint fingerprint = lambdadnn::FingerprintOn(*device);
+  lambdadnn::NumericsFingerprint fingerprint =
+      lambdadnn::FingerprintOn(compute->device, compute->precision);
   lambdadnn::LogInfo("worker", "numerics fingerprint",
                      {{"libtorch", fingerprint.libtorch},
                       {"isa", fingerprint.isa},
                       {"blas", lambdadnn::BlasDescription()},
-                      {"device", lambdadnn::EnumName(*device)}});
+                      {"device", lambdadnn::EnumName(compute->device)},
+                      {"precision", lambdadnn::EnumName(compute->precision)}});
   environment.isa = std::move(fingerprint.isa);
   environment.libtorch = std::move(fingerprint.libtorch);
 #ifdef __aarch64__

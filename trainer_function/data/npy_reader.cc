@@ -12,7 +12,7 @@
 namespace lambdadnn {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr uint64_t kMaxHeaderBytes = 64 << 10;
 
 struct TypeName {
@@ -275,7 +275,7 @@ Result<NpyArray> OpenNpy(FilePart part, std::string name, uint64_t unpacked_byte
     return named(status);
   }
   const int version = std::to_integer<int>(magic[6]);
-  if (!AsText(magic).starts_with(kMagic) || version < 1 || version > 3) {
+  if (!AsText(magic).starts_with(kNpyMagic) || version < 1 || version > 3) {
     return InvalidArgumentError(array.name +
                                 " is not a .npy array of version 1 to 3; check "
                                 "spec.dataset.format");

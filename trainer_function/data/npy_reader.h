@@ -9,6 +9,7 @@
 
 #include "trainer_function/data/byte_stream.h"
 #include "trainer_function/data/sample_reader.h"
+#include "trainer_function/data/zip_directory.h"
 
 namespace lambdadnn {
 
@@ -25,15 +26,6 @@ struct NpyArray {
 
 // `unpacked_bytes` is the size of the array's file once inflated.
 Result<NpyArray> OpenNpy(FilePart part, std::string name, uint64_t unpacked_bytes);
-
-// A member of an archive.
-struct ZipMember {
-  std::string name;
-  FilePart part;
-  uint64_t unpacked_bytes = 0;
-};
-// The members of a .npz (zip) archive, from its directory.
-Result<std::vector<ZipMember>> ListZip(const DataFile& file);
 
 // Features with labels or numeric targets. Where labels imply the classes, all of them are read.
 Result<std::unique_ptr<SampleReader>> MakeNpyReader(NpyArray features, NpyArray labels,

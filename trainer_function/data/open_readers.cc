@@ -124,7 +124,8 @@ std::string ListNames(SetName set) {
 }
 
 Result<Reader> OpenArchive(const DatasetConfig& config, const DataFile& file, SetName set) {
-  LDNN_ASSIGN_OR_RETURN(const std::vector<ZipMember> members, ListZip(file));
+  LDNN_ASSIGN_OR_RETURN(const std::vector<ZipMember> members,
+                        ListZip(file, {".npz archive", "save it again with numpy.savez"}));
   const auto find = [&](const std::string& name) -> const ZipMember* {
     for (const ZipMember& member : members) {
       if (member.name == name + ".npy") return &member;

@@ -147,6 +147,7 @@ Result<OutputForm> FindOutputForm(Loss loss, const DatasetInfo& dataset) {
 }
 
 Status SetLossOptions(const TrainingConfig& config, OutputForm* form) {
+  form->precision = config.precision;
   form->label_smoothing = config.label_smoothing;
   form->class_weights.clear();
   if (config.class_weights.empty()) return OkStatus();

@@ -47,14 +47,16 @@ struct Layer {
 struct OutputForm {
   int64_t outputs = 0;
   Loss loss = Loss::kCrossEntropy;
-  int classes = 0;                   // 0 = numeric targets
-  double label_smoothing = 0;        // of CrossEntropy
-  std::vector<float> class_weights;  // of CrossEntropy; empty = all 1
+  int classes = 0;                            // 0 = numeric targets
+  double label_smoothing = 0;                 // of CrossEntropy
+  std::vector<float> class_weights;           // of CrossEntropy; empty = all 1
+  bool more_classes = false;                  // not all labels are known: `outputs` is the least
+  Precision precision = Precision::kFloat32;  // of forward and backward
 };
 // kInvalidArgument naming spec.training.loss when the loss does not fit the data.
 Result<OutputForm> FindOutputForm(Loss loss, const DatasetInfo& dataset);
-// The loss's options. kInvalidArgument naming spec.training.classWeights when there is not one for
-// each class.
+// The loss's options, and the precision. kInvalidArgument naming spec.training.classWeights when
+// there is not one for each class.
 Status SetLossOptions(const TrainingConfig& config, OutputForm* form);
 
 struct Architecture : OutputForm {

@@ -14,6 +14,7 @@ struct DatasetInfo {
   int64_t test_samples = 0;
   std::vector<int64_t> feature_shape;
   int classes = 0;                       // 0 = numeric targets
+  bool more_classes = false;             // not all labels were looked at: there may be others
   int64_t bytes = 0;                     // d_t: of the training files as stored
   int64_t target_size = 1;               // numbers per sample when classes is 0
   int64_t vocabulary = 0;                // token ids that there are, where a file says so

@@ -116,7 +116,7 @@ void SetOptions(const torch::jit::Module& module, const SizedNetwork& network) {
 
 Result<std::unique_ptr<TrainableModel>> MakeNetworkModel(const SizedNetwork& network, int threads,
                                                          ComputeDevice device) {
-  LDNN_RETURN_IF_ERROR(PrepareDevice(device));
+  LDNN_RETURN_IF_ERROR(PrepareDevice(device, network.precision));
   try {
     ConfigureTorch(threads);
     std::istringstream archive(Inflate(EmbeddedNetwork(network.file)));

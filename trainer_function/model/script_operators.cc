@@ -41,6 +41,15 @@ std::string_view WhyRefused(std::string_view name) {
   return "is of a library that functions do not load";
 }
 
+// An object of C++ that a library brings (torch.classes): its methods are no operators, and may do
+// anything.
+bool IsOfLibrary(const c10::Type& type) {
+  const auto named = dynamic_cast<const c10::ClassType*>(&type);
+  constexpr std::string_view kClasses = "__torch__.torch.classes.";
+  return named != nullptr && named->name().has_value() &&
+         named->name()->qualifiedName().starts_with(kClasses);
+}
+
 // `*calls`: whether what is called was left open, as of a module interface.
 Status CheckBlock(const torch::jit::Block& block, bool* calls) {
   for (const torch::jit::Node* node : block.nodes()) {
@@ -49,6 +58,12 @@ Status CheckBlock(const torch::jit::Block& block, bool* calls) {
     if (const std::string_view why = WhyRefused(name); !why.empty()) {
       return InvalidArgumentError("spec.model.torchScript: forward calls " + name + ", which " +
                                   std::string(why) + "; leave it out of the module");
+    }
+    for (const torch::jit::Value* output : node->outputs()) {
+      if (!IsOfLibrary(*output->type())) continue;
+      return InvalidArgumentError("spec.model.torchScript: forward uses " +
+                                  output->type()->repr_str() +
+                                  ", an object of C++; leave it out of the module");
     }
     for (const torch::jit::Block* inner : node->blocks()) {
       LDNN_RETURN_IF_ERROR(CheckBlock(*inner, calls));

@@ -13,7 +13,8 @@ namespace lambdadnn {
 
 // Of what `forward` calls, however deep: kInvalidArgument naming the first operator that reads or
 // writes files, prints, talks to other processes, sets the seed, runs beside others in no fixed
-// order, or is of a library that functions do not load. Nothing of the module is run.
+// order, or is of a library that functions do not load, or the first object of C++ (torch.classes).
+// Nothing of the module is run.
 Status CheckOperators(const torch::jit::Module& module);
 
 }  // namespace lambdadnn

@@ -13,6 +13,7 @@
 #include <exception>
 #include <string>
 
+#include "trainer_function/model/bfloat16.h"
 #include "trainer_function/model/blas.h"
 #include "trainer_function/model/torch_model.h"
 #include "trainer_function/model/torch_support.h"
@@ -116,14 +117,22 @@ Status PrepareCuda() {
 
 }  // namespace
 
-Status PrepareDevice(ComputeDevice device) {
+Status PrepareDevice(ComputeDevice device, Precision precision) {
+  if (precision == Precision::kBfloat16) {
+    LDNN_RETURN_IF_ERROR(CheckBfloat16({.on_processor = device == ComputeDevice::kCpu,
+                                        .instructions = Bfloat16Instructions(),
+                                        .has_onednn = at::hasMKLDNN()}));
+  }
   if (device == ComputeDevice::kCpu) return OkStatus();
   static const Status prepared = PrepareCuda();
   return prepared;
 }
 
-NumericsFingerprint FingerprintOn(ComputeDevice device) {
+NumericsFingerprint FingerprintOn(ComputeDevice device, Precision precision) {
   NumericsFingerprint fingerprint{IsaLevel(), TorchVersion() + ", "};
+  if (precision == Precision::kBfloat16) {
+    fingerprint.isa += "+" + std::string(Bfloat16Instructions());
+  }
   if (device == ComputeDevice::kCpu) {
     fingerprint.libtorch += BlasName();
   } else {

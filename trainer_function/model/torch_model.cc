@@ -157,6 +157,7 @@ class TorchModel final : public TrainableModel {
 
   // Dropout acts when there is a generator.
   at::Tensor Forward(at::Tensor x, at::Generator* generator) const {
+    const AutocastScope precision(architecture_.precision);
     const std::vector<at::Tensor>& parameters = memory_.tensors();
     size_t next = 0;
     for (const Layer& layer : architecture_.layers) {
@@ -190,7 +191,7 @@ class TorchModel final : public TrainableModel {
           break;
       }
     }
-    return x;
+    return x.to(at::kFloat);
   }
 
   const Architecture architecture_;
@@ -208,7 +209,7 @@ Result<std::unique_ptr<TrainableModel>> MakeTorchModel(const TrainingConfig& con
   LDNN_ASSIGN_OR_RETURN(Architecture architecture,
                         BuildArchitecture(config.model, dataset, config.loss));
   LDNN_RETURN_IF_ERROR(SetLossOptions(config, &architecture));
-  LDNN_RETURN_IF_ERROR(PrepareDevice(device));
+  LDNN_RETURN_IF_ERROR(PrepareDevice(device, config.precision));
   try {
     ConfigureTorch(threads);
     return std::unique_ptr<TrainableModel>(

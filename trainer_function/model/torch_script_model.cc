@@ -2,6 +2,7 @@
 #include "trainer_function/model/torch_script_model.h"
 
 #include <ATen/ATen.h>
+#include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/script.h>
 #include <torch/version.h>
@@ -15,6 +16,7 @@
 #include "trainer_function/model/architecture.h"
 #include "trainer_function/model/module_state.h"
 #include "trainer_function/model/parameter_memory.h"
+#include "trainer_function/model/script_archive.h"
 #include "trainer_function/model/script_operators.h"
 #include "trainer_function/model/torch_device.h"
 #include "trainer_function/model/torch_support.h"
@@ -212,7 +214,11 @@ class ScriptModel final : public TrainableModel {
     return InvalidArgumentError(
         "spec.model.torchScript: forward cannot take samples of the data set, a batch of shape " +
         ShapeText(shape) + " (" + errors +
-        "); set spec.dataset.featureShape, or save a module for this shape");
+        "); set spec.dataset.featureShape, or save a module for this shape" +
+        (form_.precision == Precision::kFloat32
+             ? ""
+             : ", or use spec.training.precision float32: LibTorch " TORCH_VERSION
+               " has not all operations in bfloat16"));
   }
 
   // In a script dropout draws from the process's own generator, on a GPU from that device's.
@@ -226,14 +232,23 @@ class ScriptModel final : public TrainableModel {
     module_.train(training);
     const torch::jit::GraphOptimizerEnabledGuard plain(false);
     const int64_t samples = x.size(0);
-    const c10::IValue value = module_.forward({std::move(x)});
-    if (!value.isTensor() || value.toTensor().scalar_type() != at::kFloat) {
+    const c10::IValue value = [&] {
+      const AutocastScope precision(form_.precision);
+      return module_.forward({std::move(x)});
+    }();
+    const at::ScalarType lower =
+        form_.precision == Precision::kBfloat16 ? at::kBFloat16 : at::kFloat;
+    if (!value.isTensor() ||
+        (value.toTensor().scalar_type() != at::kFloat && value.toTensor().scalar_type() != lower)) {
       return InvalidArgumentError(
           "spec.model.torchScript: forward must give one float32 tensor, not " + value.tagKind());
     }
-    at::Tensor outputs = value.toTensor();
+    at::Tensor outputs = value.toTensor().to(at::kFloat);
     if (outputs.dim() == 1 && form_.outputs == 1) outputs = outputs.unsqueeze(1);
     if (outputs.sizes() == c10::IntArrayRef({samples, form_.outputs})) return outputs;
+    const bool has_more =
+        outputs.dim() == 2 && outputs.size(0) == samples && outputs.size(1) > form_.outputs;
+    if (form_.more_classes && has_more) return outputs;
     return InvalidArgumentError("spec.model.torchScript: forward gives outputs of shape " +
                                 ShapeText(outputs.sizes()) + " for " + std::to_string(samples) +
                                 " samples, and the loss needs " + std::to_string(form_.outputs) +
@@ -255,6 +270,20 @@ class ScriptModel final : public TrainableModel {
   std::vector<float> initial_buffers_;
 };
 
+// Runs nothing of the archive. LibTorch finds what it runs by the same reader.
+Status CheckCode(const std::string& archive) {
+  TORCH_CHECK(archive.starts_with(kArchiveBegin), "it is no zip archive");
+  std::istringstream stream(archive);
+  caffe2::serialize::PyTorchStreamReader reader(&stream);
+  for (const std::string& member : reader.getAllRecords()) {
+    if (!IsCodeOfModule(member)) continue;
+    const auto [bytes, size] = reader.getRecord(member);
+    LDNN_RETURN_IF_ERROR(CheckCodeOfModule(member, {static_cast<const char*>(bytes.get()), size})
+                             .WithContext("spec.model.torchScript"));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TrainableModel>> MakeScriptModel(
@@ -274,10 +303,12 @@ Result<std::unique_ptr<TrainableModel>> MakeTorchScriptModel(const std::string& 
   if (threads < 1) return InvalidArgumentError("a model needs at least 1 thread");
   LDNN_ASSIGN_OR_RETURN(OutputForm form, FindOutputForm(config.loss, dataset));
   LDNN_RETURN_IF_ERROR(SetLossOptions(config, &form));
-  LDNN_RETURN_IF_ERROR(PrepareDevice(device));
+  form.more_classes = dataset.more_classes;
+  LDNN_RETURN_IF_ERROR(PrepareDevice(device, config.precision));
   std::optional<torch::jit::Module> module;
   try {
     ConfigureTorch(threads);
+    LDNN_RETURN_IF_ERROR(CheckCode(archive));
     std::istringstream stream(archive);
     module = torch::jit::load(stream, TorchDevice(device));
   } catch (const std::exception& error) {

@@ -39,11 +39,13 @@ Result<std::unique_ptr<TrainableModel>> MakeScriptModel(
     const std::vector<int64_t>& sample_shape, ComputeDevice device,
     std::function<void(uint64_t seed)> initialize);
 
-// `archive`: the bytes at config.model.torch_script_uri. Sets the process's LibTorch to `threads`
-// threads, and to `device`, whose errors are those of PrepareDevice (torch_device.h). On a GPU
-// parameters, buffers and constants are moved there; tensors that the script itself makes on "cpu"
-// are not. kInvalidArgument naming the field, and the parameter or buffer, for whatever of the
-// above does not hold.
+// `archive`: the bytes at config.model.torch_script_uri. Before LibTorch reads it, its code is
+// looked at for what would run then (script_archive.h). Where the data set may have more classes
+// than are known, the module may have more outputs; it is to be tried then, not trained. Sets the
+// process's LibTorch to `threads` threads, and to `device`, whose errors are those of PrepareDevice
+// (torch_device.h). On a GPU parameters, buffers and constants are moved there; tensors that the
+// script itself makes on "cpu" are not. kInvalidArgument naming the field, and the parameter or
+// buffer, for whatever of the above does not hold.
 Result<std::unique_ptr<TrainableModel>> MakeTorchScriptModel(
     const std::string& archive, const TrainingConfig& config, const DatasetInfo& dataset,
     int threads, ComputeDevice device = ComputeDevice::kCpu);

@@ -3,7 +3,9 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <torch/csrc/jit/passes/tensorexpr_fuser.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <atomic>
@@ -79,6 +81,16 @@ at::Tensor CountTop(const at::Tensor& outputs, const at::Tensor& labels) {
   return outputs.le(own).logical_not().sum(1).lt(kTopClasses).sum();
 }
 
+void SetAutocast(bool on) {
+#if TORCH_VERSION_MAJOR * 100 + TORCH_VERSION_MINOR >= 204
+  at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+  at::autocast::set_autocast_enabled(at::kCPU, on);
+#else
+  at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
+  at::autocast::set_cpu_enabled(on);
+#endif
+}
+
 // 0 = ConfigureTorch was not called.
 std::atomic<int> configured_threads = 0;
 
@@ -106,6 +118,16 @@ void ConfigureTorch(int threads) {
   configured_threads = threads;
   UseConfiguredThreads();
   torch::jit::setTensorExprFuserEnabled(false);
+}
+
+AutocastScope::AutocastScope(Precision precision) : is_on_(precision == Precision::kBfloat16) {
+  if (is_on_) SetAutocast(true);
+}
+
+AutocastScope::~AutocastScope() {
+  if (!is_on_) return;
+  SetAutocast(false);
+  at::autocast::clear_cache();
 }
 
 // An error inside a script ends with the line that matters; others begin with it, and a trace

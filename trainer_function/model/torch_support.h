@@ -38,6 +38,19 @@ void ConfigureTorch(int threads);
 // is used by another thread than the one that made it.
 void UseConfiguredThreads();
 
+// For as long as it lives, forward of this thread computes in `precision` on the processor: with
+// bfloat16 as under PyTorch's autocast, by copies of the weights that end with it.
+class AutocastScope {
+ public:
+  explicit AutocastScope(Precision precision);
+  ~AutocastScope();
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  const bool is_on_;
+};
+
 // The sentence of LibTorch's message that says what is wrong, without stack traces.
 std::string TorchErrorText(const std::exception& error);
 
@@ -71,7 +84,8 @@ at::Tensor InputTensor(const Batch& batch, const std::vector<int64_t>& sample_sh
 // form.outputs] of float32, in which the two classes of BCEWithLogits are 0 and 1.
 at::Tensor AnswerTensor(const Batch& batch, const OutputForm& form, ComputeDevice device);
 
-// `outputs` is [samples, form.outputs]. A scalar with a gradient, see torch_model.h for the means.
+// `outputs` is [samples, form.outputs] of float32. A scalar with a gradient, see torch_model.h for
+// the means.
 at::Tensor LossSum(const at::Tensor& outputs, const at::Tensor& answers, const OutputForm& form);
 // Of the samples' classes, exactly; 0 without class weights. The batch's labels are checked.
 double WeightSum(const Batch& batch, const OutputForm& form);

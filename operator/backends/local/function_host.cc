@@ -52,11 +52,11 @@ std::map<std::string, std::string> OwnEnvironment() {
   return variables;
 }
 
-std::string ProgramPath(const std::string& directory, FunctionProgram program) {
+}  // namespace
+
+std::string FunctionHost::ProgramPath(const std::string& directory, FunctionProgram program) {
   return directory + "/lambdadnn-" + ProgramName(program);
 }
-
-}  // namespace
 
 Status FunctionHost::CheckProgram(const std::string& directory, FunctionProgram program) {
   const std::string path = ProgramPath(directory, program);

@@ -47,6 +47,8 @@ class FunctionHost {
     std::vector<std::string> gpus = {};
   };
 
+  // Of a program in the directory of programs.
+  static std::string ProgramPath(const std::string& directory, FunctionProgram program);
   // kFailedPrecondition with what to do where this program is not there.
   static Status CheckProgram(const std::string& directory, FunctionProgram program);
 

@@ -9,6 +9,7 @@
 #include "operator/controller/store/store_access.h"
 #include "operator/kinds/serverless_training_job.h"
 #include "trainer_function/data/dataset_check.h"
+#include "trainer_function/data/module_check.h"
 
 namespace lambdadnn {
 namespace {
@@ -25,6 +26,11 @@ Status Restore(const std::string& file, Duration idle, InMemoryApiServer& server
   const Result<Json> state = ReadRunState(text, idle);
   if (!state.ok()) return state.status().WithContext(file);
   return server.Restore(*state).WithContext(file);
+}
+
+// Where those of the functions are.
+std::string ProgramsOf(const EmbeddedClusterOptions& options) {
+  return std::filesystem::path(options.program).parent_path().string();
 }
 
 }  // namespace
@@ -44,7 +50,7 @@ EmbeddedCluster::~EmbeddedCluster() {
 
 Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Start(
     Runtime& runtime, const EmbeddedClusterOptions& options, bool restore) {
-  const std::string programs = std::filesystem::path(options.program).parent_path().string();
+  const std::string programs = ProgramsOf(options);
   for (const FunctionProgram program : {FunctionProgram::kWorker, FunctionProgram::kServer}) {
     LDNN_RETURN_IF_ERROR(FunctionHost::CheckProgram(programs, program));
   }
@@ -89,6 +95,14 @@ void EmbeddedCluster::StartController() {
       .store_environment = StoreEnvironment(ca_file),
       .measurements = options_.measurements,
       .check_dataset = CheckDataset,
+      .check_module =
+          [worker = FunctionHost::ProgramPath(ProgramsOf(options_), FunctionProgram::kWorker)](
+              const TrainingConfig& training, const OpenStoreAt& open_store) {
+            return CheckModule(training, open_store,
+                               [&worker](std::string_view archive, const TrialNeeds& needs) {
+                                 return TryModule(worker, archive, needs);
+                               });
+          },
       .observer = options_.observer,
       .record_event = [this](EventDraft draft) { recorder_->Record(std::move(draft)); },
       .keep_logs = false};

@@ -15,6 +15,7 @@
 #include "operator/controller/decide/action.h"
 #include "operator/controller/dependencies.h"
 #include "operator/controller/options.h"
+#include "operator/controller/store/checkpoint_import.h"
 
 namespace lambdadnn {
 
@@ -88,6 +89,10 @@ class ActionExecutor {
   Status TryFunctions(Pass* pass);
   // Why its data set cannot be trained on; OK where that is not known.
   Status TryDataset(Pass* pass);
+  // The same of its module; what is known of one that may be trained is kept in the memo.
+  Status CheckModule(Pass* pass);
+  // With the job's own credentials; outlives neither this object nor the dependencies.
+  StoreOpener StoresOfJob(const Pass& pass) const;
   // The last lines of the functions of a job that is ending, before they are released; and into
   // its results.
   void GatherLogs(Pass* pass);

@@ -74,6 +74,15 @@ std::shared_ptr<const SliceRecord> ParseRecord(ByteView bytes) {
   return record == nullptr ? nullptr : std::make_shared<const SliceRecord>(std::move(*record));
 }
 
+// Files of functions that may see others than this process.
+bool IsOfFunctionsAlone(const std::string& uri, const Job& job) {
+  return uri.starts_with(kFileScheme) && !MakeStoreReference(job).uri.starts_with(kFileScheme);
+}
+
+bool SaysWhatIsWrong(const Status& answer) {
+  return answer.code() == StatusCode::kInvalidArgument || answer.code() == StatusCode::kNotFound;
+}
+
 }  // namespace
 
 bool ActionExecutor::UsesStore(const Pass& pass, const Action& action) const {
@@ -165,29 +174,46 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const CheckAdmission
   if (!answer.ok()) return Next::kGoOn;
   // Last: the check is repeated until all before it holds, and files are read once.
   memo.dataset_refused = TryDataset(pass);
+  memo.module_refused = memo.dataset_refused.ok() ? CheckModule(pass) : OkStatus();
   return Next::kDecideAgain;
+}
+
+StoreOpener ActionExecutor::StoresOfJob(const Pass& pass) const {
+  return [this, own = MakeStoreReference(pass.snapshot.job),
+          secrets = pass.memory->store_secrets](const std::string& uri) {
+    StoreReference reference = own;
+    reference.uri = uri;
+    return dependencies_.open_store(reference, secrets);
+  };
 }
 
 // Of a job that is not accepted yet. What cannot be read from here says nothing: functions may have
 // other credentials, and see other files.
 Status ActionExecutor::TryDataset(Pass* pass) {
   const Job& job = pass->snapshot.job;
-  const StoreReference own = MakeStoreReference(job);
-  const bool is_file = job.spec.dataset.uri.starts_with(kFileScheme);
   if (dependencies_.check_dataset == nullptr || HasCondition(job, kConditionAccepted) ||
-      (is_file && !own.uri.starts_with(kFileScheme))) {
+      IsOfFunctionsAlone(job.spec.dataset.uri, job)) {
     return OkStatus();
   }
-  const auto open = [&](const std::string& uri) {
-    StoreReference reference = own;
-    reference.uri = uri;
-    return dependencies_.open_store(reference, pass->memory->store_secrets);
-  };
   const Status answer = dependencies_.check_dataset(
-      BuildTrainingConfig(job.spec, 0, job.spec.training.global_batch_size.value_or(0)), open);
-  const bool is_known =
-      answer.code() == StatusCode::kInvalidArgument || answer.code() == StatusCode::kNotFound;
-  return is_known ? answer : OkStatus();
+      BuildTrainingConfig(job.spec, 0, job.spec.training.global_batch_size.value_or(0)),
+      StoresOfJob(*pass));
+  return SaysWhatIsWrong(answer) ? answer : OkStatus();
+}
+
+// The same of a user's module.
+Status ActionExecutor::CheckModule(Pass* pass) {
+  const Job& job = pass->snapshot.job;
+  const std::string& uri = job.spec.model.torch_script_uri;
+  if (dependencies_.check_module == nullptr || uri.empty() ||
+      HasCondition(job, kConditionAccepted) || IsOfFunctionsAlone(uri, job)) {
+    return OkStatus();
+  }
+  const auto facts = dependencies_.check_module(
+      BuildTrainingConfig(job.spec, 0, job.spec.training.global_batch_size.value_or(0)),
+      StoresOfJob(*pass));
+  if (facts.ok()) pass->memory->memo.module = *facts;
+  return SaysWhatIsWrong(facts.status()) ? facts.status() : OkStatus();
 }
 
 // Dry-runs the functions of a job that is not accepted yet, so that the user is told at once when
@@ -211,13 +237,8 @@ Status ActionExecutor::TryFunctions(Pass* pass) {
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ImportResumed&) {
   LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, stores_.Open(pass));
   const Job& job = pass->snapshot.job;
-  const auto open = [&](const std::string& uri) {
-    StoreReference reference = MakeStoreReference(job);
-    reference.uri = uri;
-    return dependencies_.open_store(reference, pass->memory->store_secrets);
-  };
   Result<ImportedCheckpoint> imported =
-      ImportCheckpoint(job.spec.checkpoint.resume_from, open, *store, JobPrefix(job));
+      ImportCheckpoint(job.spec.checkpoint.resume_from, StoresOfJob(*pass), *store, JobPrefix(job));
   if (imported.status().code() == StatusCode::kUnavailable) return imported.status();
   pass->memory->memo.imported = std::move(imported);
   return Next::kDecideAgain;

@@ -103,6 +103,11 @@ std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& pla
   write.why = "profile";
   write.profile = fit->profile;
   write.profile_measured = true;
+  // Functions that profile have tried it, or have not loaded it.
+  if (!snapshot.job.status.execution.module.digest.empty()) {
+    write.execution = snapshot.job.status.execution;
+    write.execution->module.tried = true;
+  }
   write.keep_profile = fit->profile.residual <= snapshot.options->max_profile_residual;
   write.measured_on = DescribeMeasuring(snapshot, plan, slices);
   write.profile->cold_start_seconds = WithAWholeCore(

@@ -58,6 +58,7 @@ void ForgetOutdated(const WrittenDecision& written, Instant now, Observations* o
   if (decision.start_time->empty()) {
     memo->admission.reset();
     memo->dataset_refused = OkStatus();
+    memo->module_refused = OkStatus();
   } else {
     memo->start_again_at.reset();
   }

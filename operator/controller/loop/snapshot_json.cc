@@ -179,6 +179,7 @@ Json SnapshotToJson(const JobSnapshot& snapshot) {
     json["credentialsRefused"] = memo.credentials_refused.ToString();
   }
   if (!memo.dataset_refused.ok()) json["datasetRefused"] = memo.dataset_refused.ToString();
+  if (!memo.module_refused.ok()) json["moduleRefused"] = memo.module_refused.ToString();
   if (memo.admission.has_value()) json["admission"] = memo.admission->ToString();
   return json;
 }

@@ -123,6 +123,9 @@ struct Memo {
   bool functions_refused = false;
   // Why its data set cannot be trained on, whatever is tried.
   Status dataset_refused;
+  // The same of its module, and what was found out about one that may be.
+  Status module_refused;
+  ModuleFacts module;
   // What the probe of the store found, when status did not tell.
   std::optional<std::vector<std::string>> store_capabilities;
   // Whose credentials functions get (kPerJobCredentials, ...) and why, when status did not tell or

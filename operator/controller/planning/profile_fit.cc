@@ -437,6 +437,9 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform, Back
   const int micro_batch = spec.training.micro_batch_size;
   if (micro_batch > 0) signature["microBatch"] = micro_batch;
   if (plan.gpu > 0) signature["gpu"] = plan.gpu;
+  if (spec.training.precision != Precision::kFloat32) {
+    signature["precision"] = EnumName(spec.training.precision);
+  }
   signature["form"] = kProfileForm;
   return Hex64(Xxh3(AsBytes(DumpJson(signature))));
 }

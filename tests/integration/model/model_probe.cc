@@ -198,6 +198,7 @@ int main(int argc, char** argv) {
   app.add_option("--torch-script", options.config.model.torch_script_uri);
   app.add_option("--parameters", options.parameters);
   AddNames(app, "--loss", &options.config.loss);
+  AddNames(app, "--precision", &options.config.precision);
   app.add_option("--seed", options.config.seed);
   app.add_option("--class-weights", options.config.class_weights)->delimiter(',');
   app.add_option("--label-smoothing", options.config.label_smoothing);

@@ -2,10 +2,12 @@
 """Users' own modules against PyTorch: gradients, what stays as it is, and what is refused."""
 import json
 import pathlib
+import signal
 import subprocess
 import tempfile
 import unittest
 import warnings
+import zipfile
 
 import numpy
 import torch
@@ -220,11 +222,123 @@ class Steps(ScriptCase):
             out, y, reduction="sum"), self.array("labels.i64", "<i8"))
 
 
+@unittest.skipUnless("avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text(), "no products of bfloat16 here")
+class InBfloat16(ScriptCase):
+    def test_gradients_are_those_of_pytorchs_autocast(self):
+        module = self.save(modules.Normed())
+        self.step([1, 28, 28], precision="bfloat16")
+        lower = self.array("gradient.f32", "<f4")
+        features, y = self.array("features.f32", "<f4").reshape(6, 1, 28, 28), self.array("labels.i64", "<i8")
+        gradients = {}
+        for on in (True, False):
+            module.zero_grad()
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=on):
+                outputs = module(features)
+            torch.nn.functional.cross_entropy(outputs.float(), y, reduction="sum").backward()
+            gradients[on] = torch.cat([p.grad.flatten() for p in module.parameters()])
+        self.assertLess((lower - gradients[True]).norm(), 0.02 * gradients[True].norm())
+        self.assertGreater((lower - gradients[False]).norm(), 1e-4 * gradients[False].norm())
+        self.step([1, 28, 28], precision="bfloat16")
+        self.assertTrue(torch.equal(self.array("gradient.f32", "<f4"), lower))
+
+    def test_what_libtorch_cannot_compute_in_it_is_told(self):
+        """Group norm before LibTorch 2."""
+        module = self.save(modules.Branches())
+        try:
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                module(torch.zeros(2, 1, 28, 28))
+        except RuntimeError:
+            self.assertIn("or use spec.training.precision float32",
+                          self.step([1, 28, 28], precision="bfloat16", expect=1))
+
+    def test_buffers_and_token_ids(self):
+        self.save(modules.Normed())
+        self.assertEqual(self.step([1, 28, 28], precision="bfloat16")["buffers"], 4 * (4 + 2))
+        self.assertEqual(read_safetensors(self.out / "model.safetensors")["norm1.running_mean"].dtype, torch.float32)
+        self.save(modules.Tokens(50))
+        self.step([7], classes=50, vocabulary=50, precision="bfloat16")
+
+
+class Trials(ScriptCase):
+    """`lambdadnn-worker check-module`: what a function, or `lambdadnn run`, has a confined process do first."""
+
+    def trial(self, shape="8", classes="10", known="all", memory=1 << 30, seconds=30):
+        line = [str(OPTIONS.bin / "lambdadnn-worker"), "check-module", "CrossEntropy", shape, classes, known, "1",
+                "file:///in.pt", str(memory), str(seconds), "float32"]
+        with self.file.open("rb") as archive:
+            done = subprocess.run(line, stdin=archive, capture_output=True, text=True, timeout=120)
+        return done.returncode, done.stdout.strip()
+
+    def refused(self, *words, **options):
+        code, said = self.trial(**options)
+        self.assertEqual((code, said.count("\n")), (3, 0), said)
+        for word in words:
+            self.assertIn(word, said)
+
+    def test_what_fits_passes(self):
+        self.save(modules.Branches(dropout=0.5))
+        self.assertEqual(self.trial(shape="1x28x28"), (0, ""))
+        self.save(modules.Flat(8, 12))
+        self.assertEqual(self.trial(known="more"), (0, ""))
+
+    def test_shapes_that_do_not_fit_the_data(self):
+        self.save(modules.Flat(8, 7))
+        self.refused("[2, 7]", "10 a sample", "change the module's last layer")
+        self.refused("[2, 7]", known="more")
+        self.refused("[2, 9]", "spec.dataset.featureShape", shape="9")
+
+    def test_operators(self):
+        self.save(modules.Saving(8, 10))
+        self.refused("forward calls aten::save", "leave it out of the module")
+
+    def test_a_loop_without_an_end_is_ended_by_its_time(self):
+        self.save(modules.Endless(8, 10))
+        code, _ = self.trial(seconds=1)
+        self.assertEqual(code, -signal.SIGXCPU)
+
+    def test_memory_without_an_end_is_ended_by_its_limit(self):
+        self.save(modules.Growing(8, 10))
+        self.refused("takes more than 256 MiB of memory", "without end", memory=256 << 20)
+
+    def test_an_archive_that_would_inflate_beyond_its_limit(self):
+        self.save(modules.Flat(8, 10))
+        with zipfile.ZipFile(self.file, "a", zipfile.ZIP_DEFLATED) as archive:
+            top = archive.namelist()[0].split("/")[0]
+            archive.writestr(f"{top}/code/more.py", b"#" * (300 << 20))
+        self.refused("takes more than 256 MiB of memory", memory=256 << 20)
+
+
 class Refused(ScriptCase):
     def refused(self, *words, shape=(8,), **options):
         message = self.step(list(shape), expect=1, **options)
         for word in words:
             self.assertIn(word, message)
+
+    def refused_unread(self):
+        """Without having done what it does when LibTorch reads it."""
+        written = pathlib.Path("/tmp/written-when-read")
+        for read, expected in ((lambda: torch.jit.load(str(self.file)), True),
+                               (lambda: self.refused("__setstate__, which would run when", "leave it out"), False)):
+            written.unlink(missing_ok=True)
+            read()
+            self.assertEqual(written.exists(), expected)
+
+    def test_what_would_run_when_it_is_read_is_not_run(self):
+        self.save(modules.Stateful(8, 10))
+        self.refused_unread()
+        # LibTorch finds files of an archive without regard to case.
+        with zipfile.ZipFile(self.file) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        with zipfile.ZipFile(self.file, "w") as archive:
+            for name, content in members.items():
+                top, rest = name.split("/", 1)
+                archive.writestr(f"{top}/{rest.upper() if rest.endswith('.py') else rest}", content)
+        self.refused_unread()
+
+    def test_objects_of_libraries(self):
+        module = torch.ao.quantization.quantize_dynamic(torch.nn.Sequential(torch.nn.Linear(8, 10)))
+        torch.jit.script(module).save(str(self.file))
+        self.refused("has an object of torch.classes", "leave out quantized")
 
     def test_what_is_no_torchscript(self):
         self.file.write_text("not a model")

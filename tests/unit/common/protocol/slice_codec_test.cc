@@ -35,6 +35,8 @@ SliceRequest ExampleRequest() {
   request.plan.libtorch = "1.13.1, built in";
   request.training.model.name = "mlp";
   request.training.model.parameters["hidden"] = {128, 64};
+  request.training.model.torch_script_uri = "s3://bucket/net.pt";
+  request.training.model.module = {"sha256:01", true};
   request.training.dataset.uri = "file:///data";
   request.training.dataset.format = DatasetFormat::kIdx;
   request.training.dataset.feature_shape = {1, 28, 28};
@@ -50,6 +52,7 @@ SliceRequest ExampleRequest() {
   request.training.keep_best = TestMetric::kLoss;
   request.training.class_weights = {1, 0.25};
   request.training.micro_batch_size = 8;
+  request.training.precision = Precision::kBfloat16;
   request.training.optimizer.schedule.power = 2;
   request.store = {"file:///store", "", "us-east-1", true, true, "root/team/uid-1"};
   request.first_iteration = 40;

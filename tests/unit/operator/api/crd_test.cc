@@ -176,6 +176,7 @@ TEST(Crd, ValuesAreTheNamesOfTheEnums) {
   };
   EXPECT_EQ(values("spec.dataset.format"), EnumNameList<DatasetFormat>());
   EXPECT_EQ(values("spec.training.loss"), EnumNameList<Loss>());
+  EXPECT_EQ(values("spec.training.precision"), EnumNameList<Precision>());
   EXPECT_EQ(values("spec.training.optimizer.name"), EnumNameList<OptimizerKind>());
   EXPECT_EQ(values("spec.training.optimizer.schedule.name"), EnumNameList<ScheduleKind>());
   EXPECT_EQ(values("spec.training.optimizer.learningRateScaling"),
@@ -418,6 +419,7 @@ TEST(JobRules, InATrainingItsStoreAndItsCheckpointsSomeFieldsMayChange) {
                                        {"training", "localBatchSize", 4},
                                        {"training", "seed", 1},
                                        {"training", "loss", "MSE"},
+                                       {"training", "precision", "bfloat16"},
                                        {"training", "optimizer", {{"learningRate", "0.5"}}},
                                        {"training", "synchronization", {{"mode", "other"}}},
                                        {"training", "stopAt", {{"loss", "0.25"}}},

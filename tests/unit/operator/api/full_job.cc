@@ -111,6 +111,7 @@ TrainingSpec FullTraining() {
   training.keep_best = TestMetric::kTop5Accuracy;
   training.class_weights = {1, 0.25, 12.5};
   training.micro_batch_size = 8;
+  training.precision = Precision::kBfloat16;
   return training;
 }
 
@@ -222,7 +223,8 @@ JobStatus FullStatus() {
                       256,
                       "digits-4f6c2b1e9d3a",
                       "4f6c2b1e-9d3a-4e0b-8f6e-2f1d5a7c9b10",
-                      "910a2dec-8902-4cc1-beeb-8da1658eec67"};
+                      "910a2dec-8902-4cc1-beeb-8da1658eec67",
+                      {"sha256:" + std::string(64, 'a'), true}};
   PlanRecord record;
   record.revision = 2;
   record.first_iteration = 40;

@@ -51,6 +51,33 @@ class CountingStore final : public ObjectStore {
   MemoryObjectStore inner_;
 };
 
+// Another's, for a reader that owns its store and may write nothing.
+class LentStore final : public ObjectStore {
+ public:
+  explicit LentStore(ObjectStore& of) : of_(of) {}
+  using ObjectStore::Get;
+  using ObjectStore::Put;
+  Status Put(std::string_view, std::span<const ByteView>, const PutOptions&) override {
+    return PermissionDeniedError("a check writes nothing");
+  }
+  Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
+    return of_.Get(key, range);
+  }
+  Result<ObjectInfo> Head(std::string_view key) override { return of_.Head(key); }
+  Status Delete(std::string_view) override {
+    return PermissionDeniedError("a check deletes nothing");
+  }
+  Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
+                          int limit) override {
+    return of_.List(prefix, start_after, limit);
+  }
+  bool SupportsPutIfAbsent() const override { return true; }
+  std::string Describe() const override { return of_.Describe(); }
+
+ private:
+  ObjectStore& of_;
+};
+
 struct DataFixture {
   std::shared_ptr<CountingStore> store = std::make_shared<CountingStore>();
   DatasetConfig config;

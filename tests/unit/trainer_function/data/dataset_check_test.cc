@@ -27,7 +27,7 @@ class DatasetCheckTest : public testing::Test {
     return CheckDataset(
         training_, [this](const std::string& uri) -> Result<std::unique_ptr<ObjectStore>> {
           opened_ = uri;
-          return std::unique_ptr<ObjectStore>(std::make_unique<Lent>(*fixture_.store));
+          return std::unique_ptr<ObjectStore>(std::make_unique<LentStore>(*fixture_.store));
         });
   }
   static std::string Rows(int count, const std::string& row) {
@@ -35,33 +35,6 @@ class DatasetCheckTest : public testing::Test {
     for (int i = 0; i < count; ++i) rows += row + "\n";
     return rows;
   }
-
-  // What CheckDataset owns is not the fixture's.
-  class Lent final : public ObjectStore {
-   public:
-    explicit Lent(ObjectStore& of) : of_(of) {}
-    using ObjectStore::Get;
-    using ObjectStore::Put;
-    Status Put(std::string_view, std::span<const ByteView>, const PutOptions&) override {
-      return PermissionDeniedError("the check writes nothing");
-    }
-    Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
-      return of_.Get(key, range);
-    }
-    Result<ObjectInfo> Head(std::string_view key) override { return of_.Head(key); }
-    Status Delete(std::string_view) override {
-      return PermissionDeniedError("the check deletes nothing");
-    }
-    Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
-                            int limit) override {
-      return of_.List(prefix, start_after, limit);
-    }
-    bool SupportsPutIfAbsent() const override { return true; }
-    std::string Describe() const override { return of_.Describe(); }
-
-   private:
-    ObjectStore& of_;
-  };
 
   DataFixture fixture_;
   TrainingConfig training_;

@@ -80,6 +80,24 @@ TEST_F(DecideEarlyTest, AJobWhoseDataSetCannotBeTrainedOnIsNotAccepted) {
   EXPECT_EQ(failed->message, "train.csv holds no samples");
 }
 
+TEST_F(DecideEarlyTest, AJobWhoseModuleCannotBeTrainedIsNotAccepted) {
+  snapshot_.remembered.module_refused = InvalidArgumentError("its code has __setstate__");
+  const WriteDecision write = Written();
+  EXPECT_FALSE(write.plan.has_value());
+  const Condition* failed = FindCondition(write.conditions, kConditionFailureTarget);
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(failed->reason, "ModelNotUsable");
+  EXPECT_EQ(failed->message, "its code has __setstate__");
+}
+
+TEST_F(DecideEarlyTest, WhatIsKnownOfTheModuleIsWrittenBeforeAnythingStarts) {
+  snapshot_.remembered.module = {"sha256:01", false};
+  const WriteDecision write = Written();
+  EXPECT_EQ(write.why, "accept, given profile, plan, start");
+  ASSERT_TRUE(write.execution.has_value());
+  EXPECT_EQ(write.execution->module, snapshot_.remembered.module);
+}
+
 TEST_F(DecideEarlyTest, AJobThatNothingHoldsUpIsAcceptedPlannedAndStartedByOneWrite) {
   const WriteDecision write = Written();
   EXPECT_EQ(write.why, "accept, given profile, plan, start");

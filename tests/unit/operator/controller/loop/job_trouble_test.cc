@@ -6,6 +6,7 @@
 #include "operator/api/job_codec.h"
 #include "operator/api/pause.h"
 #include "operator/resources/job_key.h"
+#include "operator/resources/slice_requests.h"
 #include "tests/unit/operator/controller/job_life_fixture.h"
 
 namespace lambdadnn {
@@ -104,6 +105,72 @@ TEST_F(DatasetTroubleTest, FilesOfFunctionsThatTheOperatorDoesNotHaveAreNotLooke
   ASSERT_TRUE(world_.RunUntilFinished(120));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
   EXPECT_EQ(asked_, 0);
+}
+
+// The same of a module.
+class ModuleTroubleTest : public JobTroubleTest {
+ protected:
+  static Json JobOfModule() {
+    Json job = JobWorld::MinimalJob();
+    job["spec"]["model"] = {{"torchScript", {{"uri", "file:///data/module.pt"}}}};
+    return job;
+  }
+  void AnswerWith(Result<ModuleFacts> answer) {
+    world_.check_module = [this, answer](const TrainingConfig& training, const auto& open) {
+      ++asked_;
+      EXPECT_EQ(training.model.torch_script_uri, "file:///data/module.pt");
+      EXPECT_TRUE(open("file:///data").ok());
+      return answer;
+    };
+    world_.RestartController();
+  }
+  int asked_ = 0;
+};
+
+TEST_F(ModuleTroubleTest, AJobWhoseModuleCannotBeTrainedFailsBeforeAFunctionStarts) {
+  AnswerWith(InvalidArgumentError("code/net.py has __setstate__; leave it out"));
+  world_.Create(JobOfModule());
+  ASSERT_TRUE(world_.RunUntilFinished(20));
+  EXPECT_EQ(world_.Reason("Failed"), "True/ModelNotUsable");
+  EXPECT_EQ(FindCondition(world_.Read(), "Failed")->message,
+            "code/net.py has __setstate__; leave it out");
+  EXPECT_THAT(world_.functions.started(), IsEmpty());
+  ExpectNothingLeft();
+}
+
+TEST_F(ModuleTroubleTest, ItsDigestIsKeptAndToldToFunctionsToTheEnd) {
+  AnswerWith(ModuleFacts{"sha256:01", true});
+  world_.Create(JobOfModule());
+  ASSERT_TRUE(RunUntilIteration(30));
+  world_.functions.Kill(world_.functions.InstanceOf("worker-1"), FunctionEnd::kOutOfMemory);
+  world_.RestartController();
+  // What lies there by now does not count.
+  AnswerWith(ModuleFacts{"sha256:02", true});
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  const Job job = world_.Read();
+  EXPECT_EQ(job.status.execution.module, (ModuleFacts{"sha256:01", true}));
+  const SliceRequest slice = MakeTrainingSlice(job, {}, 1, 60);
+  EXPECT_EQ(slice.training.model.module, job.status.execution.module);
+  EXPECT_EQ(asked_, 1);
+}
+
+TEST_F(ModuleTroubleTest, FunctionsThatProfiledHaveTriedIt) {
+  AnswerWith(ModuleFacts{"sha256:01", false});
+  Json job = JobOfModule();
+  job["spec"].erase("profile");
+  world_.Create(job);
+  ASSERT_TRUE(world_.RunUntilFinished(600));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.execution.module, (ModuleFacts{"sha256:01", true}));
+}
+
+TEST_F(ModuleTroubleTest, AModuleThatTheOperatorMayNotReadIsLeftToTheFunctions) {
+  AnswerWith(PermissionDeniedError("not yours"));
+  world_.Create(JobOfModule());
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.execution.module, ModuleFacts{});
 }
 
 TEST_F(JobTroubleTest, AKeyThatIsLeftOfAnEarlierJobOfTheNameIsReplaced) {

@@ -388,6 +388,7 @@ TEST(ProfileSignature, ChangesWithWhatChangesTheRate) {
   EXPECT_TRUE(changed([](JobSpec* s) { s->training.global_batch_size = 96; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->training.micro_batch_size = 4; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->functions.gpu = 1; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->training.precision = Precision::kBfloat16; }));
   EXPECT_TRUE(changed(
       [](JobSpec* s) { s->pod_template.containers = {{.name = "worker", .image = "worker:2"}}; }));
 }
