@@ -140,7 +140,8 @@ Result<std::unique_ptr<ObjectStore>> OpenPlainStore(const StoreConfig& config, R
 
 Result<std::unique_ptr<ObjectStore>> OpenStore(const StoreConfig& config, Runtime& runtime) {
   LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store, OpenPlainStore(config, runtime));
-  const RetryOptions retry{.budget_seconds = config.retry_budget_seconds};
+  const RetryOptions retry{.budget_seconds = config.retry_budget_seconds,
+                           .sleep_until = config.sleep_until};
   LDNN_RETURN_IF_ERROR(retry.Validate());
   return std::unique_ptr<ObjectStore>(
       std::make_unique<RetryingObjectStore>(std::move(store), runtime, retry));

@@ -3,6 +3,7 @@
 // and the functions.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -28,6 +29,8 @@ struct StoreConfig {
   StoreCredentials credentials;
   double request_timeout_seconds = 30;
   double retry_budget_seconds = 60;  // that a call of OpenStore's store may take in all
+  // Waits between its attempts (RetryOptions); null = on the runtime's clock.
+  std::function<Status(Instant)> sleep_until = nullptr;
   // Ends requests to a store that is reached over HTTP: those under way and those to come are
   // kCancelled. Null = they cannot be cancelled.
   std::shared_ptr<HttpCancellation> cancellation = nullptr;

@@ -76,6 +76,9 @@ struct ExecutionPlan {
 
   int functions = 1;   // n, the workers
   int memory_mib = 0;  // of one worker
+  // Of that for samples where a worker's share of the data does not fit: it reads those that it
+  // cannot keep again in each epoch (sample_memory.h). 0 = the share is kept whole.
+  int sample_memory_mib = 0;
   int server_memory_mib = 0;
   int gpu = 0;                // GPUs of one worker; servers have none
   int local_batch_size = 0;   // ceil(global_batch_size / n): what memory must hold

@@ -52,6 +52,7 @@ void ReadExecutionPlan(JsonReader& reader, Unknown unknown, std::vector<FieldErr
   reader.Optional("firstIteration", &plan->first_iteration);
   reader.Required("functions", &plan->functions);
   ReadMemoryMib(reader, "memory", &plan->memory_mib);
+  ReadMemoryMib(reader, "sampleMemory", &plan->sample_memory_mib);
   ReadMemoryMib(reader, "serverMemory", &plan->server_memory_mib);
   reader.Optional("gpu", &plan->gpu);
   reader.Optional("localBatchSize", &plan->local_batch_size);
@@ -129,6 +130,7 @@ Json ExecutionPlanToJson(const ExecutionPlan& plan) {
   if (plan.buffers > 0) json["buffers"] = plan.buffers;
   if (plan.gpu > 0) json["gpu"] = plan.gpu;
   PutMemoryMib(&json, "memory", plan.memory_mib);
+  if (plan.sample_memory_mib > 0) PutMemoryMib(&json, "sampleMemory", plan.sample_memory_mib);
   PutMemoryMib(&json, "serverMemory", plan.server_memory_mib);
   return json;
 }

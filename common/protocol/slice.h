@@ -204,6 +204,10 @@ inline constexpr const char* kBestIterationMetric = "bestIteration";
 inline constexpr const char* kBestValueMetric = "bestValue";
 // Of a worker's record with onBadSample Skip: samples that it loaded others for; absent = none.
 inline constexpr const char* kBadSamplesMetric = "badSamples";
+// Of a worker's record whose share of the data does not fit into its memory (plan.sampleMemory):
+// the most bytes that its samples took, and how many samples this slice has read again.
+inline constexpr const char* kSampleBytesMetric = "sampleBytes";
+inline constexpr const char* kSamplesReadAgainMetric = "samplesReadAgain";
 
 // The last line. kStopped: go on at next_iteration with a new slice; kFinished: all iterations are
 // done and the final checkpoint (and, from worker 0, the model) is written; kFailed: `error` says
@@ -225,7 +229,8 @@ struct SliceRecord {
   StoreCounters store;
   RequestLatencies latencies;  // with what repeating them took, as the role sees them
   std::vector<EvaluationPart> evaluations;
-  // Role profile: trainingSamples, testSamples, trainingBytes, loadedBytesPerSample, parameters,
+  // Role profile: trainingSamples, testSamples, trainingBytes, loadedBytesPerSample,
+  // streamRequestsPerSample, streamBytesPerSample, parameters,
   // classes, baseMemoryMib, leastMemoryMib, bytesPerSample, storeRequestSeconds,
   // storeBytesPerSecond, storeDeviationSeconds, StoreStreamsMetric() of each of kProbedStreams,
   // missSeconds, directSeconds, directDeviationSeconds, directBytesPerSecond,

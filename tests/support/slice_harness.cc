@@ -57,6 +57,7 @@ Plan HarnessJob::MakePlan() const {
   plan.aggregation.spread = spread;
   plan.virtual_partitions = (64 + plan.functions - 1) / plan.functions * plan.functions;
   plan.checkpoint_every = checkpoint_every;
+  plan.sample_memory_mib = sample_memory_mib;
   plan.parameters = VectorElements(parameters, buffers, plan.block_elements);
   plan.buffers = buffers;
   return plan;
@@ -161,6 +162,7 @@ SliceEnvironment SliceHarness::Environment(const Role& role) {
   };
   environment.open_dataset = [this](const DatasetConfig&) -> Result<std::unique_ptr<Dataset>> {
     ++datasets_opened_;
+    if (job_.open_dataset) return job_.open_dataset();
     return std::unique_ptr<Dataset>(
         std::make_unique<InMemoryDataset>(job_.samples, job_.test_samples, job_.data_checksum));
   };

@@ -31,6 +31,9 @@ struct HarnessJob {
   int64_t samples = 200;
   int64_t test_samples = 40;
   uint64_t data_checksum = 0;  // that the data set says; 0 = none
+  // In place of the data set whose samples are numbers.
+  std::function<Result<std::unique_ptr<Dataset>>()> open_dataset;
+  int sample_memory_mib = 0;
   int global_batch = 32;
   int64_t epochs = 2;
   int64_t checkpoint_every = 0;

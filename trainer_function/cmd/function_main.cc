@@ -13,6 +13,7 @@
 #include "common/http/http_server.h"
 #include "common/http/pinned_certificate.h"
 #include "common/objectstore/open_store.h"
+#include "common/objectstore/renewed_object_store.h"
 #include "common/telemetry/log.h"
 #include "trainer_function/peer/tcp_network.h"
 #include "trainer_function/server/cpu_pacer.h"
@@ -140,7 +141,7 @@ Result<FunctionSettings> ReadSettings() {
   return settings;
 }
 
-StoreConfig StoreConfigOf(const SliceCredentials& credentials, const std::string& uri) {
+StoreConfig StoreConfigOf(const StoreCredentials& credentials, const std::string& uri) {
   StoreConfig config;
   config.uri = uri;
   config.endpoint = GetEnvironment("LAMBDADNN_S3_ENDPOINT").value_or("");
@@ -149,16 +150,39 @@ StoreConfig StoreConfigOf(const SliceCredentials& credentials, const std::string
   config.sign_payload = GetEnvironment("LAMBDADNN_S3_SIGN_PAYLOAD").value_or("true") != "false";
   config.ca_file = GetEnvironment("LAMBDADNN_S3_CA_FILE").value_or("");
   config.ca_pem = GetEnvironment("LAMBDADNN_S3_CA_PEM").value_or("");
-  config.credentials = credentials.Now();
+  config.credentials = credentials;
   return config;
 }
+
+// Waits of the data set's store, which outlasts slices but is read within them. Thread-safe.
+class SliceWaits {
+ public:
+  explicit SliceWaits(Clock& clock) : clock_(clock) {}
+  void Use(Interrupt* of_slice) {
+    const std::lock_guard lock(mutex_);
+    of_slice_ = of_slice;
+  }
+  Status SleepUntil(Instant time) {
+    std::unique_lock lock(mutex_);
+    Interrupt* const of_slice = of_slice_;
+    lock.unlock();
+    if (of_slice != nullptr) return of_slice->SleepUntil(time);
+    clock_.SleepFor(time - clock_.Now());
+    return OkStatus();
+  }
+
+ private:
+  Clock& clock_;
+  std::mutex mutex_;
+  Interrupt* of_slice_ = nullptr;
+};
 
 void AddStores(Runtime& runtime, SliceCredentials& credentials, SliceEnvironment& environment) {
   environment.use_credentials = [&credentials](const std::optional<StoreCredentials>& of_slice) {
     credentials.Use(of_slice);
   };
   environment.open_store = [&runtime, &credentials](const StoreReference& reference) {
-    StoreConfig config = StoreConfigOf(credentials, reference.uri);
+    StoreConfig config = StoreConfigOf(credentials.Now(), reference.uri);
     if (!reference.endpoint.empty()) {
       config.endpoint = reference.endpoint;
       config.path_style = reference.path_style;
@@ -167,9 +191,18 @@ void AddStores(Runtime& runtime, SliceCredentials& credentials, SliceEnvironment
     config.sign_payload = reference.sign_payload;
     return OpenPlainStore(config, runtime);
   };
-  environment.open_dataset = [&runtime, &credentials](const DatasetConfig& dataset) {
+  const auto waits = std::make_shared<SliceWaits>(runtime.clock);
+  environment.use_interrupt = [waits](Interrupt* of_slice) { waits->Use(of_slice); };
+  environment.open_dataset = [&runtime, &credentials, waits](const DatasetConfig& dataset) {
+    // A function reads from it in later slices as well.
     return OpenDatasetAt(dataset, [&](const std::string& uri) {
-      return OpenStore(StoreConfigOf(credentials, uri), runtime);
+      return RenewedObjectStore::Make(
+          [&runtime, uri, waits](const StoreCredentials& of_slice) {
+            StoreConfig config = StoreConfigOf(of_slice, uri);
+            config.sleep_until = [waits](Instant time) { return waits->SleepUntil(time); };
+            return OpenStore(config, runtime);
+          },
+          [&credentials] { return credentials.Now(); });
     });
   };
 }
@@ -275,7 +308,7 @@ Result<std::string> ReadObject(Runtime& runtime, const SliceCredentials& credent
                                 "' names no object; write file:///folder/name or s3://bucket/name");
   }
   LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectStore> store,
-                        OpenStore(StoreConfigOf(credentials, uri.substr(0, slash)), runtime));
+                        OpenStore(StoreConfigOf(credentials.Now(), uri.substr(0, slash)), runtime));
   const std::string key = uri.substr(slash + 1);
   const auto info = store->Head(key);
   if (!info.ok()) return info.status().WithContext(uri);

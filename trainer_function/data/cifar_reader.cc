@@ -27,6 +27,7 @@ class CifarReader final : public SampleReader {
     layout_.feature_shape = {3, 32, 32};
     layout_.byte_features = true;
     layout_.classes = classes == 0 ? form.classes : classes;
+    layout_.single_read = {1, static_cast<int64_t>(record_bytes_)};
   }
 
   Status Add(DataFile file) {

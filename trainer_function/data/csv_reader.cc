@@ -99,6 +99,7 @@ class CsvReader final : public SampleReader {
           ImpliedClasses(largest_label, more_rows ? kMaxSamples : layout_.samples, name()));
     }
     layout_.stored_bytes = static_cast<int64_t>(lines_.stored_bytes());
+    layout_.single_read = lines_.single_read();
     return OkStatus();
   }
 

@@ -115,6 +115,9 @@ class IdxReader final : public SampleReader {
                           ElementCount(layout_.feature_shape, images_.name()));
     sample_bytes_ = static_cast<uint64_t>(elements) * image_header_.element_bytes();
     layout_.stored_bytes = static_cast<int64_t>(images_.size() + labels_.size());
+    if (!images_.gzipped() && !labels_.gzipped()) {
+      layout_.single_read = {2, layout_.stored_bytes / layout_.samples};
+    }
     return CheckSize(images_, image_header_, sample_bytes_);
   }
 

@@ -44,14 +44,15 @@ class ImageReader final : public SampleReader {
     layout_.byte_features = true;
     layout_.classes = source_->classes();
     layout_.stored_bytes = source_->stored_bytes();
+    layout_.single_read = {1, layout_.stored_bytes / std::max<int64_t>(1, layout_.samples)};
     return ElementCount(layout_.feature_shape, "spec.dataset.image").status();
   }
 
   const SampleLayout& layout() const override { return layout_; }
   int64_t bad_samples() const override { return bad_; }
+  void ForgetBadSamples() override { bad_ = 0; }
 
   Status Read(std::span<const Range> ranges, SampleBlock& out) override {
-    bad_ = 0;
     for (const Range& range : ranges) {
       for (Range group{range.begin, range.begin}; group.begin < range.end;
            group.begin = group.end) {
@@ -171,7 +172,7 @@ class ImageReader final : public SampleReader {
   const bool skips_;
   const int64_t max_bad_;
   bool scales_ = false;
-  int64_t bad_ = 0;  // of the last Read
+  int64_t bad_ = 0;
   SampleLayout layout_;
 };
 

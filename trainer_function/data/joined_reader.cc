@@ -30,6 +30,7 @@ class JoinedReader final : public SampleReader {
       layout_.samples += other.samples;
       layout_.stored_bytes += other.stored_bytes;
       layout_.classes = std::max(layout_.classes, other.classes);
+      if (other.single_read.requests == 0) layout_.single_read = {};
     }
     return OkStatus();
   }
@@ -37,7 +38,6 @@ class JoinedReader final : public SampleReader {
   const SampleLayout& layout() const override { return layout_; }
 
   Status Read(std::span<const Range> ranges, SampleBlock& out) override {
-    bad_ = 0;
     for (size_t i = 0; i < parts_.size(); ++i) {
       SampleReader& reader = *parts_[i].reader;
       std::vector<Range> own;
@@ -48,18 +48,23 @@ class JoinedReader final : public SampleReader {
       }
       if (own.empty()) continue;
       LDNN_RETURN_IF_ERROR(reader.Read(own, out));
-      bad_ += reader.bad_samples();
     }
     return OkStatus();
   }
 
-  int64_t bad_samples() const override { return bad_; }
+  int64_t bad_samples() const override {
+    int64_t bad = 0;
+    for (const NamedReader& part : parts_) bad += part.reader->bad_samples();
+    return bad;
+  }
+  void ForgetBadSamples() override {
+    for (const NamedReader& part : parts_) part.reader->ForgetBadSamples();
+  }
 
  private:
   const std::vector<NamedReader> parts_;
   std::vector<int64_t> begins_;  // of each part's samples
   SampleLayout layout_;
-  int64_t bad_ = 0;  // of the last Read
 };
 
 }  // namespace

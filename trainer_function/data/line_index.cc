@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer_function/data/line_index.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/text.h"
@@ -67,6 +68,11 @@ Status LineIndex::Read(std::span<const Range> ranges, const VisitSample& visit) 
     }
   }
   return OkStatus();
+}
+
+SingleRead LineIndex::single_read() const {
+  if (part_.compression != Compression::kNone || samples_ == 0) return {};
+  return {1, static_cast<int64_t>(part_.file.size()) / samples_ * std::min(samples_, kRowsPerMark)};
 }
 
 Result<bool> LineIndex::Next(LineReader& lines) const {

@@ -18,10 +18,12 @@
 #include "common/plan/geometry.h"
 #include "trainer_function/data/byte_stream.h"
 #include "trainer_function/data/line_reader.h"
+#include "trainer_function/model/dataset_info.h"
 
 namespace lambdadnn {
 
-inline constexpr int64_t kRowsPerMark = 256;
+// One sample is read with as many; of as many together a byte each is kept.
+inline constexpr int64_t kRowsPerMark = 16;
 
 // The begin of a field or word, as a terminal or a C string can carry it.
 std::string ShownStart(std::string_view text);
@@ -35,6 +37,8 @@ class LineIndex {
   const std::string& name() const { return part_.file.name(); }
   uint64_t stored_bytes() const { return part_.file.size(); }
   int64_t samples() const { return samples_; }
+  // Once it was scanned.
+  SingleRead single_read() const;
 
   // Lines with their numbers from 1; kEnd: this one and those behind it are not looked at.
   using Visit = std::function<Result<Scanned>(std::string_view line, int64_t number)>;

@@ -173,6 +173,10 @@ class NpyReader final : public SampleReader {
     }
     layout_.stored_bytes =
         static_cast<int64_t>(features_.part.stored_bytes + labels_.part.stored_bytes);
+    if (features_.part.compression == Compression::kNone &&
+        labels_.part.compression == Compression::kNone) {
+      layout_.single_read = {2, layout_.stored_bytes / layout_.samples};
+    }
     return OkStatus();
   }
 

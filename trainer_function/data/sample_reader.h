@@ -12,6 +12,7 @@
 
 #include "common/base/status.h"
 #include "common/plan/geometry.h"
+#include "trainer_function/model/dataset_info.h"
 
 namespace lambdadnn {
 
@@ -42,6 +43,7 @@ struct SampleLayout {
   int64_t target_size = 1;
   int64_t stored_bytes = 0;
   // As in DatasetInfo.
+  SingleRead single_read = {};
   int64_t vocabulary = 0;
   std::optional<int64_t> padding = {};
   std::vector<std::string> class_names = {};
@@ -62,8 +64,9 @@ class SampleReader {
   // Appends the samples of these ranges (ascending, disjoint, within the layout) to `out`. Reads
   // only their bytes where the format allows it.
   virtual Status Read(std::span<const Range> ranges, SampleBlock& out) = 0;
-  // Of the last Read: samples in whose place others were read.
+  // Samples in whose place others were read since ForgetBadSamples: those that the limit is for.
   virtual int64_t bad_samples() const { return 0; }
+  virtual void ForgetBadSamples() {}
 };
 
 // The product; kInvalidArgument naming `file` for dimensions below 1 or a product beyond

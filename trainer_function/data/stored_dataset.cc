@@ -8,99 +8,12 @@
 #include <numeric>
 #include <utility>
 
-#include "common/base/bytes.h"
 #include "trainer_function/data/augmentation.h"
 #include "trainer_function/data/image_augmentation.h"
+#include "trainer_function/data/sample_memory.h"
 
 namespace lambdadnn {
 namespace {
-
-// Ascending and disjoint; empty ranges dropped, touching ones joined.
-Result<std::vector<Range>> Normalize(std::span<const Range> ranges, int64_t samples) {
-  std::vector<Range> sorted;
-  for (const Range& range : ranges) {
-    if (range.begin < 0 || range.end < range.begin || range.end > samples) {
-      return InvalidArgumentError("samples [" + std::to_string(range.begin) + ", " +
-                                  std::to_string(range.end) + ") were asked of a data set of " +
-                                  std::to_string(samples) +
-                                  "; it has changed since the job was planned: plan it anew");
-    }
-    if (range.size() > 0) sorted.push_back(range);
-  }
-  std::sort(sorted.begin(), sorted.end(),
-            [](const Range& a, const Range& b) { return a.begin < b.begin; });
-  std::vector<Range> joined;
-  for (const Range& range : sorted) {
-    if (!joined.empty() && range.begin <= joined.back().end) {
-      joined.back().end = std::max(joined.back().end, range.end);
-    } else {
-      joined.push_back(range);
-    }
-  }
-  return joined;
-}
-
-// Samples of some ranges in memory.
-class SampleMemory {
- public:
-  Status Load(SampleReader& reader, std::span<const Range> wanted) {
-    LDNN_ASSIGN_OR_RETURN(std::vector<Range> ranges, Normalize(wanted, reader.layout().samples));
-    if (ranges == ranges_) return OkStatus();
-    ranges_.clear();
-    block_ = SampleBlock();
-    bad_samples_ = 0;
-    SampleBlock block;
-    Reserve(reader.layout(), ranges, block);
-    LDNN_RETURN_IF_ERROR(reader.Read(ranges, block));
-    block_ = std::move(block);
-    bad_samples_ = reader.bad_samples();
-    ranges_ = std::move(ranges);
-    return OkStatus();
-  }
-
-  // Vectors that grow by doubling would need three times the samples' memory at their peak. No more
-  // numbers are believed in than the files have bytes; compressed ones grow beyond it.
-  static void Reserve(const SampleLayout& layout, std::span<const Range> ranges,
-                      SampleBlock& block) {
-    int64_t samples = 0;
-    for (const Range& range : ranges) samples += range.size();
-    int64_t elements = samples;
-    for (const int64_t dimension : layout.feature_shape) elements *= dimension;
-    const auto count = static_cast<size_t>(std::min(elements, layout.stored_bytes));
-    if (layout.byte_features) {
-      block.byte_values.reserve(count);
-    } else {
-      block.values.reserve(count);
-    }
-  }
-
-  // Where sample `index` lies in block(); -1 when it is not loaded.
-  int64_t Slot(int64_t index) const {
-    int64_t before = 0;
-    for (const Range& range : ranges_) {
-      if (index >= range.begin && index < range.end) return before + index - range.begin;
-      before += range.size();
-    }
-    return -1;
-  }
-
-  const SampleBlock& block() const { return block_; }
-  int64_t bad_samples() const { return bad_samples_; }
-
-  uint64_t Checksum() const {
-    Xxh3Stream stream;
-    stream.Update(std::as_bytes(std::span(block_.byte_values)));
-    stream.Update(std::as_bytes(std::span(block_.values)));
-    stream.Update(std::as_bytes(std::span(block_.labels)));
-    stream.Update(std::as_bytes(std::span(block_.targets)));
-    return stream.Digest();
-  }
-
- private:
-  std::vector<Range> ranges_;
-  SampleBlock block_;
-  int64_t bad_samples_ = 0;
-};
 
 // What a stored number becomes: value * factor + shift.
 struct Scaling {
@@ -143,12 +56,19 @@ class StoredDataset final : public Dataset {
         elements_(Product(info_.feature_shape)),
         size_(SizeOf(info_.feature_shape)),
         scalings_(MakeScalings(config, train_->layout().byte_features)),
-        scaled_alike_(elements_ / static_cast<int64_t>(scalings_.size())) {}
+        scaled_alike_(elements_ / static_cast<int64_t>(scalings_.size())),
+        train_memory_("the data set " + DescribeDataset(config)),
+        test_memory_("the test set of " + DescribeDataset(config)) {}
 
   const DatasetInfo& info() const override { return info_; }
 
+  void LimitMemory(const SampleBudget& training, const SampleBudget& test) override {
+    train_budget_ = training;
+    test_budget_ = test;
+  }
+
   Status Load(std::span<const Range> sample_ranges) override {
-    return train_memory_.Load(*train_, sample_ranges);
+    return train_memory_.Load(*train_, sample_ranges, train_budget_);
   }
 
   Status LoadTest(Range samples) override {
@@ -156,7 +76,21 @@ class StoredDataset final : public Dataset {
       return InvalidArgumentError("the data set has no test samples; set spec.dataset.testUri");
     }
     if (test_ == nullptr) return OkStatus();
-    return test_memory_.Load(*test_, std::span(&samples, 1));
+    return test_memory_.Load(*test_, std::span(&samples, 1), test_budget_);
+  }
+
+  bool streams() const override { return train_memory_.streams(); }
+  bool reads_slowly() const override { return streams() || ChangesBytes(augmentation_); }
+
+  Status Fetch(std::span<const int64_t> indices, const FetchCheck& check) override {
+    return train_memory_.Fetch(*train_, indices, check);
+  }
+
+  Status FetchTest(Range samples) override {
+    if (!test_memory_.streams()) return OkStatus();
+    std::vector<int64_t> indices(static_cast<size_t>(samples.size()));
+    std::iota(indices.begin(), indices.end(), samples.begin);
+    return test_memory_.Fetch(*test_, indices, nullptr);
   }
 
   Result<Batch> Read(std::span<const int64_t> indices, uint64_t augment_seed) const override {
@@ -166,17 +100,17 @@ class StoredDataset final : public Dataset {
     std::vector<uint8_t> changed(ChangesBytes(augmentation_) ? static_cast<size_t>(elements_) : 0);
     for (size_t i = 0; i < indices.size(); ++i) {
       float* out = batch.features.data() + static_cast<int64_t>(i) * elements_;
-      const int64_t slot = train_memory_.Slot(indices[i]);
-      if (slot < 0) {
+      const SampleMemory::Place place = train_memory_.Find(indices[i]);
+      if (place.block == nullptr) {
         return FailedPreconditionError("sample " + std::to_string(indices[i]) +
                                        " was read but not loaded");
       }
-      CopyAnswer(train_memory_, slot, batch);
+      CopyAnswer(place, batch);
       if (!changed.empty()) {
-        AugmentBytes(augmentation_, augment_seed, indices[i], stored_size_, size_,
-                     BytesOf(train_memory_, slot), changed);
+        AugmentBytes(augmentation_, augment_seed, indices[i], stored_size_, size_, BytesOf(place),
+                     changed);
       }
-      CopyFeatures(train_memory_, slot, changed, moves ? plain.data() : out);
+      CopyFeatures(place, changed, moves ? plain.data() : out);
       if (!moves) continue;
       Augment(augmentation_, info_.feature_shape, augment_seed, indices[i], plain,
               {out, plain.size()});
@@ -189,18 +123,16 @@ class StoredDataset final : public Dataset {
     // As large as augmented training samples: the middle.
     std::vector<uint8_t> cut(stored_size_ == size_ ? 0 : static_cast<size_t>(elements_));
     for (int64_t index = samples.begin; index < samples.end; ++index) {
-      const int64_t slot = test_memory_.Slot(index);
-      if (slot < 0) {
+      const SampleMemory::Place place = test_memory_.Find(index);
+      if (place.block == nullptr) {
         return FailedPreconditionError("test sample " + std::to_string(index) +
                                        " was read but not loaded");
       }
-      CopyAnswer(test_memory_, slot, batch);
+      CopyAnswer(place, batch);
       if (!cut.empty()) {
-        CropAndResize(BytesOf(test_memory_, slot), stored_size_, CenterCrop(stored_size_, size_),
-                      size_, cut);
+        CropAndResize(BytesOf(place), stored_size_, CenterCrop(stored_size_, size_), size_, cut);
       }
-      CopyFeatures(test_memory_, slot, cut,
-                   batch.features.data() + (index - samples.begin) * elements_);
+      CopyFeatures(place, cut, batch.features.data() + (index - samples.begin) * elements_);
     }
     return batch;
   }
@@ -210,6 +142,12 @@ class StoredDataset final : public Dataset {
   }
 
   uint64_t loaded_checksum() const override { return train_memory_.Checksum(); }
+
+  SampleCounts counts() const override {
+    const SampleCounts& train = train_memory_.counts();
+    const SampleCounts& test = test_memory_.counts();
+    return {train.most_bytes + test.most_bytes, train.read_again + test.read_again};
+  }
 
  private:
   Batch MakeBatch(size_t samples) const {
@@ -230,18 +168,18 @@ class StoredDataset final : public Dataset {
     return {shape[shape.size() - 2], shape[shape.size() - 1]};
   }
 
-  std::span<const uint8_t> BytesOf(const SampleMemory& memory, int64_t slot) const {
-    return std::span(memory.block().byte_values)
-        .subspan(static_cast<size_t>(slot * stored_elements_),
+  std::span<const uint8_t> BytesOf(const SampleMemory::Place& place) const {
+    return std::span(place.block->byte_values)
+        .subspan(static_cast<size_t>(place.slot * stored_elements_),
                  static_cast<size_t>(stored_elements_));
   }
 
   // `changed`: what the sample's bytes have become; empty = they are as they are stored.
-  void CopyFeatures(const SampleMemory& memory, int64_t slot, std::span<const uint8_t> changed,
+  void CopyFeatures(const SampleMemory::Place& place, std::span<const uint8_t> changed,
                     float* out) const {
-    const SampleBlock& block = memory.block();
+    const SampleBlock& block = *place.block;
     std::span<const uint8_t> bytes = changed;
-    if (bytes.empty() && !block.byte_values.empty()) bytes = BytesOf(memory, slot);
+    if (bytes.empty() && !block.byte_values.empty()) bytes = BytesOf(place);
     for (size_t channel = 0; channel < scalings_.size(); ++channel) {
       const Scaling& scaling = scalings_[channel];
       const int64_t begin = static_cast<int64_t>(channel) * scaled_alike_;
@@ -250,18 +188,18 @@ class StoredDataset final : public Dataset {
         const uint8_t* in = bytes.data();
         for (int64_t i = begin; i < end; ++i) out[i] = scaling.of_bytes[in[i]];
       } else {
-        const float* in = block.values.data() + slot * stored_elements_;
+        const float* in = block.values.data() + place.slot * stored_elements_;
         for (int64_t i = begin; i < end; ++i) out[i] = in[i] * scaling.factor + scaling.shift;
       }
     }
   }
 
-  void CopyAnswer(const SampleMemory& memory, int64_t slot, Batch& batch) const {
-    const SampleBlock& block = memory.block();
+  void CopyAnswer(const SampleMemory::Place& place, Batch& batch) const {
+    const SampleBlock& block = *place.block;
     if (info_.classes > 0) {
-      batch.labels.push_back(block.labels[static_cast<size_t>(slot)]);
+      batch.labels.push_back(block.labels[static_cast<size_t>(place.slot)]);
     } else {
-      const auto begin = block.targets.begin() + slot * info_.target_size;
+      const auto begin = block.targets.begin() + place.slot * info_.target_size;
       batch.targets.insert(batch.targets.end(), begin, begin + info_.target_size);
     }
   }
@@ -276,6 +214,8 @@ class StoredDataset final : public Dataset {
   const ImageSize size_;
   const std::vector<Scaling> scalings_;
   const int64_t scaled_alike_;  // numbers one after another
+  SampleBudget train_budget_;
+  SampleBudget test_budget_;
   SampleMemory train_memory_;
   SampleMemory test_memory_;
 };
@@ -329,6 +269,7 @@ Result<std::unique_ptr<Dataset>> MakeStoredDataset(const DatasetConfig& config,
   info.vocabulary = layout.vocabulary;
   info.padding = layout.padding;
   info.class_names = layout.class_names;
+  info.single_read = layout.single_read;
   LDNN_ASSIGN_OR_RETURN(info.loaded_sample_bytes, LoadedBytes(layout, config.uri));
   if (!config.feature_shape.empty()) {
     LDNN_ASSIGN_OR_RETURN(const int64_t wanted,
@@ -360,6 +301,7 @@ Result<std::unique_ptr<Dataset>> MakeStoredDataset(const DatasetConfig& config,
                                   ShapeText(layout.feature_shape) + "); check " + config.uri);
     }
     info.test_samples = other.samples;
+    if (other.single_read.requests == 0) info.single_read = {};
   }
   return std::unique_ptr<Dataset>(std::make_unique<StoredDataset>(
       config, std::move(info), stored_shape, std::move(train), std::move(test)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Dataset over two SampleReaders: keeps the loaded samples as they are stored (bytes stay bytes)
-// and normalises and augments when a batch is read. Both are pure functions of (configuration,
-// augment_seed, sample number).
+// A Dataset over two SampleReaders: keeps the loaded samples as they are stored (bytes stay bytes),
+// or fetches them (sample_memory.h), and normalises and augments when a batch is read. Both are
+// pure functions of (configuration, augment_seed, sample number).
 #pragma once
 
 #include <memory>

@@ -92,14 +92,15 @@ class TextReader final : public SampleReader {
     layout_.padding = options_.vocabulary == nullptr ? 0 : options_.vocabulary->padding();
     layout_.vocabulary = options_.vocabulary == nullptr ? 0 : options_.vocabulary->size();
     layout_.stored_bytes = static_cast<int64_t>(lines_.stored_bytes());
+    layout_.single_read = lines_.single_read();
     return OkStatus();
   }
 
   const SampleLayout& layout() const override { return layout_; }
   int64_t bad_samples() const override { return bad_; }
+  void ForgetBadSamples() override { bad_ = 0; }
 
   Status Read(std::span<const Range> ranges, SampleBlock& out) override {
-    bad_ = 0;
     return lines_.Read(ranges, [&](int64_t sample, std::string_view line, int64_t number) {
       const Status added = Add(line, out);
       if (added.ok()) return OkStatus();
@@ -206,7 +207,7 @@ class TextReader final : public SampleReader {
   const int64_t max_bad_;
   std::map<std::string, int64_t, std::less<>> numbers_;
   SampleLayout layout_;
-  int64_t bad_ = 0;  // of the last Read
+  int64_t bad_ = 0;
 };
 
 }  // namespace

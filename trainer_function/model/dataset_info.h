@@ -9,6 +9,13 @@
 
 namespace lambdadnn {
 
+// What reading one sample by itself takes of the store. Without requests it cannot be read so: the
+// files can only be read from their begin (compressed), or there are none.
+struct SingleRead {
+  int requests = 0;
+  int64_t bytes = 0;
+};
+
 struct DatasetInfo {
   int64_t samples = 0;
   int64_t test_samples = 0;
@@ -21,6 +28,7 @@ struct DatasetInfo {
   std::optional<int64_t> padding;        // of texts: the id that fills them up
   std::vector<std::string> class_names;  // of texts, by number
   int64_t loaded_sample_bytes = 0;       // in memory, of a sample that is loaded
+  SingleRead single_read;                // of a training or test sample
 };
 
 }  // namespace lambdadnn

@@ -202,7 +202,11 @@ SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
   if (environment.use_credentials) environment.use_credentials(request.credentials);
   const auto store = environment.open_store(request.store);
   if (store.ok()) {
-    return RunOnStore(runtime, environment, **store, request, signals, started, emit, kept);
+    if (environment.use_interrupt) environment.use_interrupt(&signals.interrupt);
+    SliceRecord record =
+        RunOnStore(runtime, environment, **store, request, signals, started, emit, kept);
+    if (environment.use_interrupt) environment.use_interrupt(nullptr);
+    return record;
   }
   SliceRecord record = BlankRecord(request);
   Fail(store.status(), &record);

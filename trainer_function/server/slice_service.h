@@ -23,6 +23,7 @@
 #include "common/protocol/slice.h"
 #include "trainer_function/data/dataset.h"
 #include "trainer_function/model/trainable_model.h"
+#include "trainer_function/transport/interrupt.h"
 #include "trainer_function/transport/slice_peers.h"
 
 namespace lambdadnn {
@@ -37,6 +38,9 @@ struct SliceEnvironment {
   // Called when a slice starts, before any store is opened, with its request's credentials; absent
   // = the environment's. May be null.
   std::function<void(const std::optional<StoreCredentials>&)> use_credentials;
+  // Called with the interrupt of a slice when it starts, and with null once it has ended: what
+  // waits in a data set's store ends with the slice. May be null.
+  std::function<void(Interrupt*)> use_interrupt;
   // One attempt a call: the slice repeats calls itself, and stops doing so when it must end.
   std::function<Result<std::unique_ptr<ObjectStore>>(const StoreReference&)> open_store;
   // Instruction set level that the kernels of this process use; a plan pinned to another is

@@ -3,19 +3,15 @@
 
 #include <algorithm>
 
+#include "common/plan/sample_memory.h"
+
 namespace lambdadnn {
-namespace {
-
-// Part of the sums' definition: floating-point sums depend on the pieces.
-constexpr int64_t kEvaluationBatch = 256;
-
-}  // namespace
-
-Result<EvaluationResult> EvaluateTest(TrainableModel& model, const Dataset& dataset, Range samples,
+Result<EvaluationResult> EvaluateTest(TrainableModel& model, Dataset& dataset, Range samples,
                                       const std::function<void()>& pace) {
   EvaluationResult total;
   for (int64_t begin = samples.begin; begin < samples.end; begin += kEvaluationBatch) {
     const Range piece = {begin, std::min(begin + kEvaluationBatch, samples.end)};
+    LDNN_RETURN_IF_ERROR(dataset.FetchTest(piece));
     LDNN_ASSIGN_OR_RETURN(const Batch batch, dataset.ReadTest(piece));
     LDNN_ASSIGN_OR_RETURN(const EvaluationResult result, model.Evaluate(batch));
     total += result;

@@ -13,7 +13,7 @@
 namespace lambdadnn {
 
 // Sums over the loaded test samples in `samples`; `pace` is called after each piece.
-Result<EvaluationResult> EvaluateTest(TrainableModel& model, const Dataset& dataset, Range samples,
+Result<EvaluationResult> EvaluateTest(TrainableModel& model, Dataset& dataset, Range samples,
                                       const std::function<void()>& pace);
 
 // kInvalidArgument when the training decides by a metric that this data set does not give: it has

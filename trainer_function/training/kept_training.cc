@@ -7,8 +7,8 @@ namespace lambdadnn {
 
 KeptTraining::Key KeptTraining::KeyOf(const SliceRequest& request) {
   const ExecutionPlan& plan = request.plan;
-  return {request.job.uid, plan.functions, request.role().rank, plan.virtual_partitions,
-          plan.threads};
+  return {request.job.uid, plan.functions,        request.role().rank,   plan.virtual_partitions,
+          plan.threads,    plan.local_batch_size, plan.sample_memory_mib};
 }
 
 std::optional<KeptTraining::Content> KeptTraining::Take(const Key& key) {

@@ -24,6 +24,8 @@ class KeptTraining {
     int rank = 0;
     int virtual_partitions = 0;
     int threads = 0;
+    int local_batch_size = 0;
+    int sample_memory_mib = 0;
     friend bool operator==(const Key&, const Key&) = default;
   };
   static Key KeyOf(const SliceRequest& request);

@@ -61,12 +61,16 @@ void MixInto(Batch& batch, const Batch& partners, std::span<const float> shares)
   batch.shares.assign(shares.begin(), shares.end());
 }
 
-Result<Batch> ReadTrainingBatch(const Dataset& dataset, double alpha,
-                                std::span<const int64_t> samples, uint64_t augment_seed,
-                                const SampleOrder& order) {
+Result<Batch> ReadTrainingBatch(Dataset& dataset, double alpha, std::span<const int64_t> samples,
+                                uint64_t augment_seed, const SampleOrder& order,
+                                const FetchCheck& check) {
+  MixupDraw draw;
+  if (alpha > 0) draw = DrawMixup(alpha, augment_seed, samples, order);
+  std::vector<int64_t> needed(samples.begin(), samples.end());
+  needed.insert(needed.end(), draw.partners.begin(), draw.partners.end());
+  LDNN_RETURN_IF_ERROR(dataset.Fetch(needed, check));
   LDNN_ASSIGN_OR_RETURN(Batch batch, dataset.Read(samples, augment_seed));
   if (alpha <= 0) return batch;
-  const MixupDraw draw = DrawMixup(alpha, augment_seed, samples, order);
   LDNN_ASSIGN_OR_RETURN(const Batch partners, dataset.Read(draw.partners, augment_seed));
   MixInto(batch, partners, draw.shares);
   return batch;

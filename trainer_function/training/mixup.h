@@ -37,9 +37,9 @@ MixupDraw DrawMixup(double alpha, uint64_t augment_seed, std::span<const int64_t
 void MixInto(Batch& batch, const Batch& partners, std::span<const float> shares);
 
 // A batch to train on, with mixup where alpha is above 0: partners are augmented as they are
-// themselves in this epoch.
-Result<Batch> ReadTrainingBatch(const Dataset& dataset, double alpha,
-                                std::span<const int64_t> samples, uint64_t augment_seed,
-                                const SampleOrder& order);
+// themselves in this epoch. Samples that are not in memory are fetched, as long as `check` is OK.
+Result<Batch> ReadTrainingBatch(Dataset& dataset, double alpha, std::span<const int64_t> samples,
+                                uint64_t augment_seed, const SampleOrder& order,
+                                const FetchCheck& check = nullptr);
 
 }  // namespace lambdadnn

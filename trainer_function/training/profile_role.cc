@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/text.h"
+#include "common/plan/sample_memory.h"
 #include "trainer_function/training/direct_probe.h"
 #include "trainer_function/training/evaluation.h"
 #include "trainer_function/training/exchange_probe.h"
@@ -58,6 +59,15 @@ class ProfileRole {
         (loaded_samples_ + loaded_test_samples_) * dataset_->info().loaded_sample_bytes;
     return static_cast<double>((weights_.size() + gradient_.size()) * sizeof(float)) +
            static_cast<double>(data);
+  }
+  // Of batches that will wait for the training; here each is read when it is needed.
+  double PreparedBytesPerSample() const {
+    if (!dataset_->reads_slowly()) return 0;
+    double elements = 1;
+    for (const int64_t dimension : dataset_->info().feature_shape) {
+      elements *= static_cast<double>(dimension);
+    }
+    return kPreparedBatches * elements * sizeof(float);
   }
   Status MeasureFinish();
   Status MeasureEvaluation();
@@ -130,6 +140,8 @@ Status ProfileRole::Load() {
   record_.metrics["testSamples"] = static_cast<double>(info.test_samples);
   record_.metrics["trainingBytes"] = static_cast<double>(info.bytes);
   record_.metrics["loadedBytesPerSample"] = static_cast<double>(info.loaded_sample_bytes);
+  record_.metrics["streamRequestsPerSample"] = info.single_read.requests;
+  record_.metrics["streamBytesPerSample"] = static_cast<double>(info.single_read.bytes);
   record_.metrics["classes"] = info.classes;
   record_.metrics["parameters"] = static_cast<double>(weights_.size());
   record_.metrics["buffers"] = static_cast<double>(model_->buffer_size());
@@ -184,7 +196,7 @@ void ProfileRole::RecordMemory(int small_size, int batch_size) {
   const double per_sample = more / (batch_size - small_size);
   const double base = std::max(0.0, small_peak - small_size * per_sample - CountedBytes());
   record_.metrics["baseMemoryMib"] = base / kMebibyte;
-  record_.metrics["bytesPerSample"] = per_sample;
+  record_.metrics["bytesPerSample"] = per_sample + PreparedBytesPerSample();
 }
 
 Status ProfileRole::MeasureIterations() {

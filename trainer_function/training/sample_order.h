@@ -19,9 +19,6 @@
 
 namespace lambdadnn {
 
-// Of one rank's share of a batch over ceil(batch / n); found by tests over n and V.
-inline constexpr int64_t kMaxExtraSamples = 4;
-
 class SampleOrder {
  public:
   // partitions >= workers, whatever is asked for; shares are equal when it is a multiple.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/plan/sample_memory.h"
 #include "common/plan/sync_policy.h"
 #include "common/protocol/class_weights.h"
 #include "trainer_function/checkpoint/checkpoint_io.h"
@@ -18,6 +19,7 @@
 #include "trainer_function/training/evaluation.h"
 #include "trainer_function/training/micro_batches.h"
 #include "trainer_function/training/mixup.h"
+#include "trainer_function/training/prefetcher.h"
 #include "trainer_function/training/safetensors.h"
 #include "trainer_function/training/sample_order.h"
 
@@ -44,7 +46,8 @@ class WorkerRole {
         rank_(session.role().rank),
         record_(session.record()),
         order_(request_.training.seed, request_.training.training_samples, plan_.virtual_partitions,
-               plan_.global_batch_size) {}
+               plan_.global_batch_size),
+        prepared_order_(order_) {}
 
   Status Run();
 
@@ -55,7 +58,11 @@ class WorkerRole {
   Status JoinAt(int64_t version);
   void MakeExchange();
   Status LoadData();
+  // Before the data set is loaded: how much of it is kept.
+  Status LimitMemory();
   void FindTestSamples();
+  // Reads this worker's part of the batch; in the order of iterations.
+  Result<Batch> Prepare(int64_t iteration, const FetchCheck& check);
   Status MakeModel();
   Status WriteFreshCheckpoint();
   // Forward and backward of this worker's part of the batch, into gradient_.
@@ -83,7 +90,9 @@ class WorkerRole {
   const int rank_;
   SliceRecord& record_;
   SampleOrder order_;
+  SampleOrder prepared_order_;  // of the task that prepares batches
   std::unique_ptr<Dataset> dataset_;
+  std::unique_ptr<Prefetcher> prefetcher_;  // null where there is nothing to gain
   std::unique_ptr<TrainableModel> model_;
   bool evaluates_ = false;  // a rank without test samples reports an empty part
   Range test_samples_;
@@ -91,6 +100,7 @@ class WorkerRole {
   std::vector<float> gradient_;
   std::unique_ptr<ShardExchange> exchange_;
   int64_t batch_samples_ = 0;
+  int64_t read_before_ = 0;  // of samples read again, by earlier slices
   Instant last_report_{};
 };
 
@@ -113,10 +123,41 @@ Status WorkerRole::LoadData() {
         " as when the job was planned; give it the older data, or create it anew with a new "
         "profile (`lambdadnn run --profile-again`)");
   }
+  FindTestSamples();
+  LDNN_RETURN_IF_ERROR(LimitMemory());
   LDNN_RETURN_IF_ERROR(dataset_->Load(order_.RankSamples(plan_.functions, rank_)));
   LDNN_RETURN_IF_ERROR(CheckMetrics(request_.training, info));
-  FindTestSamples();
   if (test_samples_.size() > 0) LDNN_RETURN_IF_ERROR(dataset_->LoadTest(test_samples_));
+  return OkStatus();
+}
+
+Status WorkerRole::LimitMemory() {
+  if (plan_.sample_memory_mib == 0) return OkStatus();
+  constexpr int64_t kMib = 1 << 20;
+  const DatasetInfo& info = dataset_->info();
+  int64_t elements = 1;
+  for (const int64_t dimension : info.feature_shape) elements *= dimension;
+  const bool mixes = request_.training.dataset.augment.mixup_alpha > 0;
+  SampleShare share;
+  for (const Range& range : order_.RankSamples(plan_.functions, rank_)) {
+    share.training += range.size();
+  }
+  share.test = test_samples_.size();
+  share.sample_bytes = info.loaded_sample_bytes;
+  share.batch_samples = (plan_.local_batch_size + kMaxExtraSamples) * (mixes ? 2 : 1);
+  share.batch_bytes = share.batch_samples * elements * kFloatBytes;
+  const int64_t bytes = plan_.sample_memory_mib * kMib;
+  if (bytes < WholeShareBytes(share) && bytes < LeastShareBytes(share)) {
+    const auto least = LeastShareBytes(share) / kMib + 1;
+    return InvalidArgumentError(
+        "the plan gives a function " + std::to_string(plan_.sample_memory_mib) +
+        " MiB for samples, and its batches of " + DescribeDataset(request_.training.dataset) +
+        " need " + std::to_string(least) +
+        "; profile the data as it is now (lambdadnn run --profile-again)");
+  }
+  const KeptSamples kept = KeptOf(share, bytes);
+  dataset_->LimitMemory({kept.training, TrainingSamplesAtOnce(share)},
+                        {kept.test, TestSamplesAtOnce(share)});
   return OkStatus();
 }
 
@@ -205,14 +246,18 @@ void WorkerRole::MakeExchange() {
       context_.phases, plan_.aggregation, plan_.blocks(), rank_);
 }
 
+Result<Batch> WorkerRole::Prepare(int64_t iteration, const FetchCheck& check) {
+  const std::vector<int64_t> samples = prepared_order_.Samples(iteration, plan_.functions, rank_);
+  const auto epoch = static_cast<uint64_t>(prepared_order_.EpochOf(iteration));
+  return ReadTrainingBatch(*dataset_, request_.training.dataset.augment.mixup_alpha, samples,
+                           MixSeed({request_.training.seed, epoch}), prepared_order_, check);
+}
+
 Result<StepResult> WorkerRole::Step(int64_t iteration) {
-  const std::vector<int64_t> samples = order_.Samples(iteration, plan_.functions, rank_);
-  batch_samples_ = static_cast<int64_t>(samples.size());
-  const uint64_t seed = request_.training.seed;
-  const uint64_t augment = MixSeed({seed, static_cast<uint64_t>(order_.EpochOf(iteration))});
-  auto batch = ReadTrainingBatch(*dataset_, request_.training.dataset.augment.mixup_alpha, samples,
-                                 augment, order_);
+  auto batch = prefetcher_ != nullptr ? prefetcher_->Next() : Prepare(iteration, nullptr);
   if (!batch.ok()) return Own(batch.status());
+  batch_samples_ = batch->samples;
+  const uint64_t seed = request_.training.seed;
   auto step =
       StepInPieces(*model_, *batch, request_.training.micro_batch_size,
                    MixSeed({seed, static_cast<uint64_t>(iteration), static_cast<uint64_t>(rank_)}),
@@ -323,6 +368,13 @@ void WorkerRole::Report(int64_t done, double seconds) {
 Status WorkerRole::Run() {
   LDNN_RETURN_IF_ERROR(Load());
   const Status status = Train();
+  prefetcher_.reset();
+  if (dataset_->streams()) {
+    const SampleCounts counts = dataset_->counts();
+    record_.metrics[kSampleBytesMetric] = static_cast<double>(counts.most_bytes);
+    record_.metrics[kSamplesReadAgainMetric] =
+        static_cast<double>(counts.read_again - read_before_);
+  }
   if (status.ok() || IsOfOthers(status.code())) {
     environment_.kept->Give(KeptTraining::KeyOf(request_),
                             {std::move(dataset_), std::move(model_)});
@@ -332,6 +384,12 @@ Status WorkerRole::Run() {
 
 Status WorkerRole::Train() {
   context_.phases.Enter(Phase::kCompute);
+  read_before_ = dataset_->counts().read_again;
+  if (dataset_->reads_slowly()) {
+    prefetcher_ = std::make_unique<Prefetcher>(
+        context_.runtime, context_.interrupt, Range{session_.first_iteration(), plan_.iterations},
+        [this](int64_t iteration, const FetchCheck& check) { return Prepare(iteration, check); });
+  }
   // The slice before may have been lost between the epoch's last checkpoint and its evaluation.
   LDNN_RETURN_IF_ERROR(EvaluateAtEpochEnd(session_.first_iteration()));
   LDNN_RETURN_IF_ERROR(

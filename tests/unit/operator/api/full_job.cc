@@ -182,6 +182,7 @@ Plan FullPlan() {
   plan.server_memory_mib = 256;
   plan.gpu = 1;
   plan.local_batch_size = 15;
+  plan.sample_memory_mib = 640;
   plan.global_batch_size = 120;
   plan.iterations = 300;
   plan.iterations_per_epoch = 100;

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/data/sample_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/bytes.h"
+#include "common/plan/sample_memory.h"
+
+namespace lambdadnn {
+namespace {
+
+// Fetched between two looks at whether they are still wanted.
+constexpr size_t kFetchedAtOnce = 16;
+
+// Ascending and disjoint; empty ranges dropped, touching ones joined.
+Result<std::vector<Range>> Normalize(std::span<const Range> ranges, int64_t samples) {
+  std::vector<Range> sorted;
+  for (const Range& range : ranges) {
+    if (range.begin < 0 || range.end < range.begin || range.end > samples) {
+      return InvalidArgumentError("samples [" + std::to_string(range.begin) + ", " +
+                                  std::to_string(range.end) + ") were asked of a data set of " +
+                                  std::to_string(samples) +
+                                  "; it has changed since the job was planned: plan it anew");
+    }
+    if (range.size() > 0) sorted.push_back(range);
+  }
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  std::vector<Range> joined;
+  for (const Range& range : sorted) {
+    if (!joined.empty() && range.begin <= joined.back().end) {
+      joined.back().end = std::max(joined.back().end, range.end);
+    } else {
+      joined.push_back(range);
+    }
+  }
+  return joined;
+}
+
+int64_t ElementsOf(const SampleLayout& layout) {
+  int64_t elements = 1;
+  for (const int64_t dimension : layout.feature_shape) elements *= dimension;
+  return elements;
+}
+
+// Of `samples`. Vectors that grow by doubling would need three times the samples' memory at their
+// peak.
+void Reserve(const SampleLayout& layout, int64_t samples, int64_t most_elements,
+             SampleBlock& block) {
+  const auto count = static_cast<size_t>(std::min(samples * ElementsOf(layout), most_elements));
+  if (layout.byte_features) {
+    block.byte_values.reserve(count);
+  } else {
+    block.values.reserve(count);
+  }
+}
+
+int64_t BytesOf(const SampleBlock& block) {
+  return static_cast<int64_t>(block.byte_values.size() + block.values.size() * sizeof(float) +
+                              block.labels.size() * sizeof(int64_t) +
+                              block.targets.size() * sizeof(float));
+}
+
+// The numbers of sample `slot` of `count`, in one of a block's vectors.
+template <typename Number>
+std::span<const Number> Part(const std::vector<Number>& numbers, int64_t count, int64_t slot) {
+  const size_t each = numbers.size() / static_cast<size_t>(count);
+  return std::span(numbers).subspan(static_cast<size_t>(slot) * each, each);
+}
+
+uint32_t FingerprintOf(const SampleBlock& block, int64_t count, int64_t slot) {
+  Xxh3Stream all;
+  all.Update(std::as_bytes(Part(block.byte_values, count, slot)));
+  all.Update(std::as_bytes(Part(block.values, count, slot)));
+  all.Update(std::as_bytes(Part(block.labels, count, slot)));
+  all.Update(std::as_bytes(Part(block.targets, count, slot)));
+  return static_cast<uint32_t>(all.Digest());
+}
+
+// The first `samples` of `count`.
+void AppendFirst(const SampleBlock& from, int64_t count, int64_t samples, SampleBlock& to) {
+  const auto append = [&](const auto& numbers, auto& out) {
+    const auto part = static_cast<std::ptrdiff_t>(numbers.size()) / count * samples;
+    out.insert(out.end(), numbers.begin(), numbers.begin() + part);
+  };
+  append(from.byte_values, to.byte_values);
+  append(from.values, to.values);
+  append(from.labels, to.labels);
+  append(from.targets, to.targets);
+}
+
+}  // namespace
+
+Status SampleMemory::Load(SampleReader& reader, std::span<const Range> wanted,
+                          const SampleBudget& budget) {
+  LDNN_ASSIGN_OR_RETURN(std::vector<Range> ranges, Normalize(wanted, reader.layout().samples));
+  int64_t samples = 0;
+  for (const Range& range : ranges) samples += range.size();
+  const int64_t kept = std::clamp<int64_t>(budget.kept, 0, samples);
+  if (ranges == ranges_ && kept == kept_) return OkStatus();
+  if (kept < samples && reader.layout().single_read.requests == 0) {
+    return InvalidArgumentError(
+        set_ +
+        " can only be read from its begin (compressed files), but the plan has no memory "
+        "for this function's whole share; store it uncompressed, or profile it again (lambdadnn "
+        "run --profile-again)");
+  }
+  *this = SampleMemory(set_);
+  ranges_ = std::move(ranges);
+  samples_ = samples;
+  kept_ = kept;
+  reader.ForgetBadSamples();
+  const Status loaded = streams() ? LoadInPieces(reader, budget.at_once) : LoadAll(reader);
+  if (!loaded.ok()) {
+    *this = SampleMemory(set_);
+    return loaded;
+  }
+  bad_samples_ = reader.bad_samples();
+  return OkStatus();
+}
+
+Status SampleMemory::LoadAll(SampleReader& reader) {
+  // No more numbers are believed in than the files have bytes; compressed ones grow beyond it.
+  SampleBlock block;
+  Reserve(reader.layout(), samples_, reader.layout().stored_bytes, block);
+  LDNN_RETURN_IF_ERROR(reader.Read(ranges_, block));
+  block_ = std::move(block);
+  CountMemory({});
+  return OkStatus();
+}
+
+Status SampleMemory::LoadInPieces(SampleReader& reader, int64_t at_once) {
+  const SampleLayout& layout = reader.layout();
+  // So much was planned for.
+  Reserve(layout, kept_, kept_ * ElementsOf(layout), block_);
+  fingerprints_.reserve(static_cast<size_t>(samples_));
+  int64_t left = kept_;
+  for (const Range& range : ranges_) {
+    for (Range piece{range.begin, range.begin}; piece.begin < range.end; piece.begin = piece.end) {
+      piece.end = std::min(piece.begin + std::max<int64_t>(1, at_once), range.end);
+      SampleBlock block;
+      Reserve(layout, piece.size(), piece.size() * ElementsOf(layout), block);
+      LDNN_RETURN_IF_ERROR(reader.Read(std::span(&piece, 1), block));
+      for (int64_t slot = 0; slot < piece.size(); ++slot) {
+        fingerprints_.push_back(FingerprintOf(block, piece.size(), slot));
+      }
+      const int64_t kept = std::min(left, piece.size());
+      AppendFirst(block, piece.size(), kept, block_);
+      left -= kept;
+      CountMemory(block);
+    }
+  }
+  return OkStatus();
+}
+
+Status SampleMemory::Fetch(SampleReader& reader, std::span<const int64_t> indices,
+                           const FetchCheck& check) {
+  if (!streams()) return OkStatus();
+  std::vector<int64_t> wanted;
+  for (const int64_t index : indices) {
+    const int64_t position = PositionOf(index);
+    if (position < 0) {
+      return FailedPreconditionError("sample " + std::to_string(index) +
+                                     " was fetched but not loaded");
+    }
+    if (position >= kept_) wanted.push_back(index);
+  }
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  fetched_.clear();
+  fetched_block_ = SampleBlock();
+  const auto samples = static_cast<int64_t>(wanted.size());
+  Reserve(reader.layout(), samples, samples * ElementsOf(reader.layout()), fetched_block_);
+  Status status;
+  for (size_t begin = 0; begin < wanted.size() && status.ok(); begin += kFetchedAtOnce) {
+    status = check ? check() : OkStatus();
+    const size_t count = std::min(kFetchedAtOnce, wanted.size() - begin);
+    if (status.ok()) status = FetchFew(reader, std::span(wanted).subspan(begin, count));
+  }
+  if (!status.ok()) {
+    fetched_block_ = SampleBlock();
+    return status;
+  }
+  fetched_ = std::move(wanted);
+  CountMemory(fetched_block_);
+  return OkStatus();
+}
+
+// Appends these, ascending, to fetched_block_.
+Status SampleMemory::FetchFew(SampleReader& reader, std::span<const int64_t> indices) {
+  std::vector<Range> ranges;
+  for (const int64_t index : indices) {
+    if (!ranges.empty() && ranges.back().end == index) {
+      ++ranges.back().end;
+    } else {
+      ranges.push_back({index, index + 1});
+    }
+  }
+  SampleBlock few;
+  const auto count = static_cast<int64_t>(indices.size());
+  Reserve(reader.layout(), count, count * ElementsOf(reader.layout()), few);
+  // The limit was kept to when the share was loaded.
+  reader.ForgetBadSamples();
+  LDNN_RETURN_IF_ERROR(reader.Read(ranges, few));
+  counts_.read_again += count;
+  for (int64_t slot = 0; slot < count; ++slot) {
+    const int64_t index = indices[static_cast<size_t>(slot)];
+    const auto position = static_cast<size_t>(PositionOf(index));
+    if (FingerprintOf(few, count, slot) == fingerprints_[position]) continue;
+    return FailedPreconditionError(set_ + " has changed since this function loaded it (sample " +
+                                   std::to_string(index) +
+                                   "); put the data back and start a job with "
+                                   "spec.checkpoint.resumeFrom, or start anew");
+  }
+  AppendFirst(few, count, count, fetched_block_);
+  return OkStatus();
+}
+
+int64_t SampleMemory::PositionOf(int64_t index) const {
+  int64_t before = 0;
+  for (const Range& range : ranges_) {
+    if (index >= range.begin && index < range.end) return before + index - range.begin;
+    before += range.size();
+  }
+  return -1;
+}
+
+SampleMemory::Place SampleMemory::Find(int64_t index) const {
+  const int64_t position = PositionOf(index);
+  if (position >= 0 && position < kept_) return {&block_, position};
+  const auto found = std::lower_bound(fetched_.begin(), fetched_.end(), index);
+  if (found == fetched_.end() || *found != index) return {};
+  return {&fetched_block_, found - fetched_.begin()};
+}
+
+uint64_t SampleMemory::Checksum() const {
+  if (streams()) return Xxh3(std::as_bytes(std::span(fingerprints_)));
+  Xxh3Stream stream;
+  stream.Update(std::as_bytes(std::span(block_.byte_values)));
+  stream.Update(std::as_bytes(std::span(block_.values)));
+  stream.Update(std::as_bytes(std::span(block_.labels)));
+  stream.Update(std::as_bytes(std::span(block_.targets)));
+  return stream.Digest();
+}
+
+void SampleMemory::CountMemory(const SampleBlock& piece) {
+  const int64_t fingerprints = static_cast<int64_t>(fingerprints_.size()) * kFingerprintBytes;
+  counts_.most_bytes =
+      std::max(counts_.most_bytes, BytesOf(block_) + BytesOf(piece) + fingerprints);
+}
+
+}  // namespace lambdadnn
