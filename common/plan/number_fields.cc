@@ -115,6 +115,8 @@ constexpr ProfileNumber kProfileDecimals[] = {
                                                                     Unit::kSeconds),
     OfProfile<&Profile::worker_bytes_per_sample>("workerBytesPerSample", Unit::kBytes),
     OfProfile<&Profile::loaded_bytes_per_sample>("loadedBytesPerSample", Unit::kBytes),
+    OfProfile<&Profile::stream_requests_per_sample>("streamRequestsPerSample", Unit::kShare),
+    OfProfile<&Profile::stream_bytes_per_sample>("streamBytesPerSample", Unit::kBytes),
     OfProfile<&Profile::residual>("residual", Unit::kShare),
 };
 

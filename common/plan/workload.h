@@ -62,6 +62,10 @@ struct WorkloadProfile {
   ServerCpu server;                        // of a parameter server
   double start_cpu_seconds = 0;            // of a worker's cold start
   double load_cpu_seconds_per_sample = 0;  // of reading and decoding the data set
+  // What reading one sample again that is not kept takes of the store. Without requests samples
+  // cannot be read by themselves, and a worker keeps its share.
+  double stream_requests_per_sample = 0;
+  double stream_bytes_per_sample = 0;
   double update_cpu_seconds_per_byte = 0;  // of a root for its shards: mean, optimizer
   double finish_cpu_seconds = 0;           // of worker 0 for writing the trained model
   // Of the object store, measured by a function; used where the platform does not state it.
@@ -220,6 +224,7 @@ struct TrainingLimits {
   std::optional<int> memory_step_mib;
   int gpu = 0;                       // of each worker
   int micro_batch_size = 0;          // samples that are in memory at once; 0 = the local batch
+  bool mixup = false;                // each sample needs a second one
   bool clip_by_global_norm = false;  // one more exchange an iteration
   int optimizer_state_vectors = 0;   // of the size of the model, held by the roots
   friend bool operator==(const TrainingLimits&, const TrainingLimits&) = default;

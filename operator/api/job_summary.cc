@@ -38,6 +38,7 @@ std::string TellingReason(const std::vector<Condition>& conditions) {
 std::string DescribePlan(const Plan& plan) {
   std::string text = std::to_string(plan.functions) + " x " + FormatMemoryMib(plan.memory_mib) +
                      (plan.gpu > 0 ? " and a GPU, " : ", ") +
+                     (plan.sample_memory_mib > 0 ? "samples stream, " : "") +
                      std::to_string(plan.aggregation.shards) +
                      (plan.aggregation.shards == 1 ? " shard" : " shards") + ", layers ";
   for (size_t i = 0; i < plan.aggregation.layers.size(); ++i) {

@@ -144,6 +144,9 @@ PlanCandidate ExtendedModel::Describe(const Choice& choice, const Prediction& pr
   candidate.functions = workers.functions;
   candidate.memory_mib = choice.memory_mib;
   candidate.server_memory_mib = option.server_memory_mib;
+  candidate.sample_memory_mib =
+      SampleMemoryMib(workers.memory, choice.memory_mib, option.worker_mib);
+  if (candidate.sample_memory_mib > 0) candidate.share_mib = workers.memory.share_mib;
   candidate.gpu = input_.limits.gpu;
   candidate.local_batch_size = workers.local_batch;
   candidate.global_batch_size = workers.global_batch;
@@ -164,7 +167,7 @@ double ExtendedModel::NeededMib(int functions) {
   for (const AggregationOption& option : Options(functions)) {
     exchange_mib = std::min(exchange_mib, option.worker_mib);
   }
-  return Workers(functions).needed_mib + exchange_mib;
+  return Workers(functions).memory.least_mib() + exchange_mib;
 }
 
 }  // namespace lambdadnn

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "common/base/statistics.h"
-#include "common/plan/arrivals.h"
 #include "common/plan/sync_policy.h"
 #include "common/plan/test_metrics.h"
 #include "operator/planner/aggregation_space.h"
@@ -117,65 +116,6 @@ Status ExtendedModel::Validate(const PlannerInput& input) {
   return OkStatus();
 }
 
-double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, double local_batch,
-                       int functions, int micro_batch_size) {
-  const bool in_pieces = micro_batch_size > 0 && micro_batch_size < local_batch;
-  const double at_once = in_pieces ? micro_batch_size : local_batch;
-  const double training =
-      profile.worker_base_memory_mib + at_once * profile.worker_bytes_per_sample / kMib;
-  // Of a piece the gradient is held beside the sum.
-  const double copies = kWorkerVectorCopies + (in_pieces ? 1 : 0);
-  const double vectors = copies * static_cast<double>(parameters) * kFloatBytes;
-  const double data = LoadedSamples(profile, functions) * profile.loaded_bytes_per_sample;
-  return std::max(training, profile.worker_least_memory_mib) + (vectors + data) / kMib;
-}
-
-namespace {
-
-// Without what a process is.
-double ServerDataMib(const AggregationPlan& plan, int64_t parameters, int optimizer_state_vectors) {
-  constexpr double kSum = 1;
-  // What was written stays in memory until it is merged: of two iterations.
-  const double written = plan.transport == TransportKind::kDirect ? 2 : 0;
-  const double bytes = static_cast<double>(parameters) * kFloatBytes;
-  const double copies = 1 + optimizer_state_vectors + kSum + written;
-  const double shard_bytes = bytes / plan.shards;
-  // As many as any tree over the workers lets come.
-  const int64_t most = int64_t{plan.workers()} * plan.shards / plan.spread;
-  const auto held =
-      static_cast<double>(std::min(ArrivalsHeld(static_cast<int64_t>(shard_bytes)), most));
-  return (copies * bytes / plan.spread + held * shard_bytes) / kMib;
-}
-
-}  // namespace
-
-double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
-                       int optimizer_state_vectors) {
-  return kServerBaseMib + ServerDataMib(plan, parameters, optimizer_state_vectors);
-}
-
-double ExchangeMibOfWorker(const AggregationPlan& plan, int64_t parameters,
-                           int optimizer_state_vectors) {
-  // The gradient that it has written.
-  const double written = plan.transport == TransportKind::kDirect && plan.workers() > 1
-                             ? static_cast<double>(parameters) * kFloatBytes / kMib
-                             : 0;
-  if (plan.placement == Placement::kDedicated) return written;
-  std::vector<int> servers(static_cast<size_t>(plan.workers()));
-  for (int server = 0; server < plan.servers(); ++server) {
-    ++servers[static_cast<size_t>(HostOf(plan, ServerAt(plan, server)))];
-  }
-  return written +
-         std::ranges::max(servers) * ServerDataMib(plan, parameters, optimizer_state_vectors);
-}
-
-double WorkerMibOf(const ExecutionPlan& plan, const WorkloadProfile& profile,
-                   const TrainingLimits& limits) {
-  return NeededWorkerMib(profile, plan.parameters, plan.local_batch_size, plan.functions,
-                         limits.micro_batch_size) +
-         ExchangeMibOfWorker(plan.aggregation, plan.parameters, limits.optimizer_state_vectors);
-}
-
 double ExtendedModel::MilliCpu(double memory_mib) const {
   return memory_mib * input_.platform.milli_cpu_per_gib / kMibPerGib;
 }
@@ -230,8 +170,7 @@ WorkerTerms ExtendedModel::Workers(int functions) const {
       static_cast<int64_t>(whole_epochs * static_cast<double>(terms.iterations_per_epoch) + rest);
   terms.samples = whole_epochs * epoch_samples + rest * terms.local_batch;
 
-  terms.needed_mib = NeededWorkerMib(profile, parameters_, terms.local_batch, functions,
-                                     input_.limits.micro_batch_size);
+  terms.memory = WorkerMemoryOf(profile, parameters_, terms.local_batch, functions, input_.limits);
   terms.loaded_samples = LoadedSamples(profile, functions);
   terms.evaluated_samples = profile.evaluation_samples *
                             EvaluationsIn(input_.limits.epochs, input_.limits.evaluate_every) /
@@ -328,7 +267,8 @@ bool ExtendedModel::Possible(const WorkerTerms& workers, int memory_mib) const {
 std::optional<Limit> ExtendedModel::Check(const WorkerTerms& workers, int memory_mib,
                                           const AggregationOption& option) const {
   const Platform& platform = input_.platform;
-  if (memory_mib < workers.needed_mib + option.worker_mib || !Possible(workers, memory_mib)) {
+  if (memory_mib < workers.memory.least_mib() + option.worker_mib ||
+      !Possible(workers, memory_mib)) {
     return Limit::kMemory;
   }
   const double n = workers.functions;
@@ -430,15 +370,20 @@ double ExtendedModel::LeastExchangeSeconds(const WorkerTerms& workers, int low_m
 IterationTerms ExtendedModel::LeastIteration(const WorkerTerms& workers, int memory_mib,
                                              const AggregationOption& option,
                                              double compute_seconds) const {
-  return {compute_seconds, ExchangeSeconds(workers, memory_mib, option, compute_seconds)};
+  return WithReread(
+      {compute_seconds, ExchangeSeconds(workers, memory_mib, option, compute_seconds)}, workers,
+      memory_mib, option, compute_seconds);
 }
 
 IterationTerms ExtendedModel::Iteration(const WorkerTerms& workers, int memory_mib,
                                         const AggregationOption& option,
                                         double compute_seconds) const {
-  const IterationTerms least = LeastIteration(workers, memory_mib, option, compute_seconds);
+  const IterationTerms least = {compute_seconds,
+                                ExchangeSeconds(workers, memory_mib, option, compute_seconds)};
   const double share = CoreShare(memory_mib);
-  if (share >= 1 && option.server_core_share >= 1) return least;
+  if (share >= 1 && option.server_core_share >= 1) {
+    return WithReread(least, workers, memory_mib, option, compute_seconds);
+  }
   const ExchangeCpu& cpu = option.cpu;
   const double levels = option.plan.server_layers();
   const double cpu_seconds = cpu.worker_push + cpu.worker_pull +
@@ -458,7 +403,58 @@ IterationTerms ExtendedModel::Iteration(const WorkerTerms& workers, int memory_m
                          .cores = cores_});
   const double seconds = std::max(simulated.seconds, least.compute + least.exchange);
   const double compute = std::min(simulated.compute_seconds, seconds);
-  return {compute, seconds - compute};
+  return WithReread({compute, seconds - compute}, workers, memory_mib, option, compute_seconds);
+}
+
+// A request costs as much CPU time as one for an object of the exchange.
+double ExtendedModel::SampleCpuSeconds() const {
+  const WorkloadProfile& profile = input_.profile;
+  return profile.load_cpu_seconds_per_sample +
+         profile.stream_requests_per_sample * profile.transfer.pull_seconds;
+}
+
+double ExtendedModel::SampleWaitSeconds(const WorkerTerms& workers, int memory_mib) const {
+  const WorkloadProfile& profile = input_.profile;
+  const double bandwidth = StoreBandwidth(workers.functions, memory_mib);
+  return profile.stream_requests_per_sample * store_request_seconds_ +
+         (bandwidth > 0 ? profile.stream_bytes_per_sample / bandwidth : 0);
+}
+
+RereadTerms ExtendedModel::Reread(const WorkerTerms& workers, int memory_mib,
+                                  const AggregationOption& option) const {
+  const int sample_mib = SampleMemoryMib(workers.memory, memory_mib, option.worker_mib);
+  if (sample_mib <= 0) return {};
+  const SampleShare& share = workers.memory.share;
+  const KeptSamples kept = KeptOf(share, int64_t{sample_mib} << 20);
+  const auto part = [](int64_t all, int64_t of_these) {
+    return all > 0 ? static_cast<double>(all - of_these) / static_cast<double>(all) : 0;
+  };
+  const double samples =
+      workers.local_batch * (input_.limits.mixup ? 2 : 1) * part(share.training, kept.training);
+  return {samples * SampleCpuSeconds(), samples * SampleWaitSeconds(workers, memory_mib),
+          part(share.test, kept.test)};
+}
+
+// Of a worker's CPU time nothing is hidden: whatever reads ahead takes it from the step where the
+// quota has no more of it.
+IterationTerms ExtendedModel::WithReread(const IterationTerms& terms, const WorkerTerms& workers,
+                                         int memory_mib, const AggregationOption& option,
+                                         double compute_seconds) const {
+  const RereadTerms reread = Reread(workers, memory_mib, option);
+  if (reread.cpu_seconds + reread.wait_seconds <= 0) return terms;
+  const double quota = MilliCpu(memory_mib) / kMilliPerCore;
+  const double step_cores =
+      quota > 0 ? std::min<double>(quota, ThreadsOf(input_.platform, memory_mib)) : 1;
+  const double cpu = compute_seconds * step_cores + option.cpu.worker_seconds + reread.cpu_seconds;
+  const double iteration = terms.compute + terms.exchange;
+  double longest =
+      std::max(iteration, reread.cpu_seconds / CoreShare(memory_mib) + reread.wait_seconds);
+  if (quota > 0) longest = std::max(longest, cpu / quota);
+  if (cores_ > 0) {
+    longest = std::max(
+        longest, (workers.functions * cpu + option.servers * option.cpu.server_seconds) / cores_);
+  }
+  return {terms.compute + longest - iteration, terms.exchange};
 }
 
 Prediction ExtendedModel::FixedTerms(const WorkerTerms& workers, int memory_mib) const {
@@ -511,6 +507,12 @@ std::optional<Prediction> ExtendedModel::Complete(const WorkerTerms& workers, in
   Prediction prediction = fixed;
   prediction[Term::kCompute] = terms.compute;
   prediction[Term::kCommunication] = terms.exchange;
+  // Nothing is read ahead while test samples are evaluated.
+  const double reread = Reread(workers, memory_mib, option).test_part * workers.evaluated_samples;
+  if (reread > 0) {
+    prediction[Term::kEvaluation] += reread * (SampleCpuSeconds() / CoreShare(memory_mib) +
+                                               SampleWaitSeconds(workers, memory_mib));
+  }
   const double iteration = prediction.IterationSeconds();
   const int64_t every = CheckpointEvery(input_.options.checkpoint_interval_seconds, iteration);
   const auto checkpoints = static_cast<double>(every > 0 ? workers.iterations / every : 0);

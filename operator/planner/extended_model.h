@@ -14,42 +14,16 @@
 #include "common/plan/collective_cost.h"
 #include "common/plan/exchange_cpu.h"
 #include "common/plan/iteration_time.h"
+#include "operator/planner/function_memory.h"
 #include "operator/planner/performance_model.h"
 #include "operator/planner/space.h"
 #include "operator/planner/uncertainty.h"
 
 namespace lambdadnn {
 
-// Resident memory of a server function without shards. Beside it, it holds the weights, optimizer
-// state and sum of its group's shards, and what has arrived of them (common/plan/arrivals.h).
-inline constexpr double kServerBaseMib = 32;
 // A server gets memory for at least this share of a core: with less, a request waits for the next
 // CPU period.
 inline constexpr double kLeastServerMilliCpu = 250;
-// Copies of the exchanged vector in a worker, none of which is in the profile's resting memory:
-// weights, gradients, the shards in flight, and what a request has of them besides; at its end
-// worker 0 has two files of the trained model in place of these. As tests/prediction/memory.py
-// finds it.
-inline constexpr double kWorkerVectorCopies = 5;
-
-// What the planner takes a worker to need: a size below is no candidate. Of its batch
-// `micro_batch_size` samples are in memory at once; 0 = all.
-double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, double local_batch,
-                       int functions, int micro_batch_size);
-
-// What the planner takes a server of this aggregation to need.
-double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
-                       int optimizer_state_vectors);
-
-// What a worker needs besides for the exchange: what it has written, and the servers in its
-// function, of the one that has most.
-double ExchangeMibOfWorker(const AggregationPlan& plan, int64_t parameters,
-                           int optimizer_state_vectors);
-
-// What a worker of the plan was taken to need, with the servers in its function.
-double WorkerMibOf(const ExecutionPlan& plan, const WorkloadProfile& profile,
-                   const TrainingLimits& limits);
-
 // An aggregation with everything about it that does not depend on the workers' memory.
 struct AggregationOption {
   AggregationPlan plan;
@@ -74,6 +48,13 @@ struct IterationTerms {
   double exchange = 0;
 };
 
+// What a worker whose share of the data does not fit into its memory reads again.
+struct RereadTerms {
+  double cpu_seconds = 0;   // of the samples of an iteration
+  double wait_seconds = 0;  // for the store, of the same
+  double test_part = 0;     // of its test samples, at each evaluation
+};
+
 // Everything of n workers that depends neither on their memory nor on the aggregation.
 struct WorkerTerms {
   int functions = 1;
@@ -82,7 +63,7 @@ struct WorkerTerms {
   int64_t iterations_per_epoch = 1;
   double samples = 0;      // that one worker trains on, over the whole job
   double local_batch = 1;  // ceil(b_g / n)
-  double needed_mib = 0;
+  WorkerMemory memory;
   double evaluated_samples = 0;
   double loaded_samples = 0;  // by one worker, those for evaluations included
 };
@@ -101,6 +82,9 @@ class ExtendedModel : public PerformanceModel {
   bool Possible(const WorkerTerms& workers, int memory_mib) const;
   std::optional<Limit> Check(const WorkerTerms& workers, int memory_mib,
                              const AggregationOption& option) const;
+  // Nothing where the share fits.
+  RereadTerms Reread(const WorkerTerms& workers, int memory_mib,
+                     const AggregationOption& option) const;
   // Whether workers and servers fit on the platform's nodes; slower than Check.
   bool FitsNodes(const WorkerTerms& workers, int memory_mib, const AggregationOption& option) const;
   // Requires Possible(). Empty when an iteration does not fit into a slice.
@@ -178,6 +162,12 @@ class ExtendedModel : public PerformanceModel {
                           const AggregationOption& option) const;
   // Of quota that is kept from one part of an iteration for another, at most.
   double KeptQuotaSeconds() const;
+  // With what is read again: on the CPU beside everything else, and else while the worker computes.
+  IterationTerms WithReread(const IterationTerms& terms, const WorkerTerms& workers, int memory_mib,
+                            const AggregationOption& option, double compute_seconds) const;
+  // Of one sample that is read by itself: the CPU time, and what else it takes.
+  double SampleCpuSeconds() const;
+  double SampleWaitSeconds(const WorkerTerms& workers, int memory_mib) const;
   IterationTerms LeastIteration(const WorkerTerms& workers, int memory_mib,
                                 const AggregationOption& option, double compute_seconds) const;
   IterationTerms Iteration(const WorkerTerms& workers, int memory_mib,

@@ -117,6 +117,7 @@ class Planning {
     plan.functions = chosen.functions;
     plan.memory_mib = chosen.memory_mib;
     plan.server_memory_mib = chosen.server_memory_mib;
+    plan.sample_memory_mib = chosen.sample_memory_mib;
     plan.gpu = chosen.gpu;
     plan.global_batch_size = chosen.global_batch_size;
     plan.local_batch_size = static_cast<int>(std::ceil(chosen.local_batch_size));

@@ -99,6 +99,10 @@ struct PlanCandidate {
   int functions = 0;
   int memory_mib = 0;
   int server_memory_mib = 0;
+  // Of memory_mib for samples of which a worker cannot keep all, and what all would take; 0 = it
+  // keeps its share.
+  int sample_memory_mib = 0;
+  double share_mib = 0;
   int gpu = 0;                  // of each worker
   double local_batch_size = 0;  // b_l; a real number in λDNN's and Feng's models
   // B^a of FasDL, of the K workers that aggregate; 0 = all have the same batch.

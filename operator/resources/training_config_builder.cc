@@ -136,6 +136,7 @@ TrainingLimits BuildTrainingLimits(const JobSpec& spec) {
   limits.epochs = spec.training.epochs;
   limits.evaluate_every = spec.training.evaluate_every;
   limits.micro_batch_size = spec.training.micro_batch_size;
+  limits.mixup = spec.dataset.augment.mixup_alpha > 0;
   limits.local_batch_size = spec.training.local_batch_size;
   limits.global_batch_size = spec.training.global_batch_size;
   limits.max_global_batch_size = spec.training.max_global_batch_size;

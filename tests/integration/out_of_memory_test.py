@@ -2,6 +2,8 @@
 """Workers that the kernel kills as memory runs out, since the profile says too little of what the
 model needs: later plans give more, and the bits are those of a job that had enough."""
 import itertools
+import random
+import struct
 import unittest
 
 from memory import mebibytes
@@ -50,3 +52,43 @@ class OutOfMemory(unittest.TestCase):
         self.assertIn("ran out of memory and was killed (OOMKilled): it had 128 MiB", run.text())
         self.assertEqual(run.digest(), enough.digest())
         self.assertEqual(run.functions(), {})
+
+
+class ShareLargerThanMemory(unittest.TestCase):
+    """A function whose share of the data takes more than what it has is not killed: it streams."""
+    SAMPLES, SIDE = 8000, 128
+
+    def setUp(self):
+        self.bench = Bench(OPTIONS.bin, train=0)
+        self.addCleanup(self.bench.close)
+        folder = self.bench.folder / "digits"
+        folder.mkdir()
+        generator = random.Random(1)
+        header = struct.pack(">4B3I", 0, 0, 8, 3, self.SAMPLES, self.SIDE, self.SIDE)
+        (folder / "train-images-idx3-ubyte").write_bytes(
+            header + generator.randbytes(self.SAMPLES * self.SIDE ** 2))
+        (folder / "train-labels-idx1-ubyte").write_bytes(
+            struct.pack(">4BI", 0, 0, 8, 1, self.SAMPLES) + bytes(i % 10 for i in range(self.SAMPLES)))
+
+    def test_it_trains_within_its_memory(self):
+        text = self.bench.job.read_text()
+        for old, new in (
+                ("hidden: [128]", "hidden: [16]"), ("epochs: 12", "epochs: 2"),
+                ("modelBytes: 407080", "modelBytes: 1049320"),
+                ("trainingSamples: 1000", f"trainingSamples: {self.SAMPLES}"),
+                ("trainingBytes: 784000", 'trainingBytes: 131080000\n    workerBaseMemory: 180Mi\n'
+                 '    loadedBytesPerSample: "16392"\n    streamRequestsPerSample: "2"\n'
+                 '    streamBytesPerSample: "16385"'),
+                ("functions: 3, memory: 384Mi", "functions: 1, memory: 256Mi"),
+                ("shards: 2, layers: [1, 2, 3]", "shards: 1, layers: [1, 1]")):
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        self.bench.job.write_text(text)
+        run = self.bench.run("--platform", self.bench.platform(milliCpuPerGiB=0))
+        self.assertEqual(run.code, 0, run.text())
+        report = run.report()
+        self.assertGreater(self.SAMPLES * self.SIDE ** 2 + (100 << 20), 224 << 20, "share and process")
+        self.assertTrue(50 <= mebibytes(report["plan"]["sampleMemory"]) < 100, report["plan"])
+        self.assertLess(report["memory"]["workers"]["peakBytes"], 256 << 20)
+        self.assertEqual(report["restarts"], 0)
+        self.assertIn("samples stream through", run.text())

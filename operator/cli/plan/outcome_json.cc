@@ -86,6 +86,9 @@ Json CandidateToJson(const PlanCandidate& candidate) {
     json["aggregatorBatchSize"] = candidate.aggregator_batch_size;
   }
   PutMemoryMib(&json, "memory", candidate.memory_mib);
+  if (candidate.sample_memory_mib > 0) {
+    PutMemoryMib(&json, "sampleMemory", candidate.sample_memory_mib);
+  }
   PutMemoryMib(&json, "serverMemory", candidate.server_memory_mib);
   if (candidate.gpu > 0) json["gpu"] = candidate.gpu;
   return json;

@@ -86,6 +86,11 @@ std::string PlanLines(const PlanCandidate& candidate, const PlanningOutcome& out
   text += Print("  time         %-26s  cost        %s\n", time.c_str(),
                 ShowCost(candidate, outcome).c_str());
   text += "  aggregation  " + ShowAggregation(candidate) + "\n";
+  if (candidate.sample_memory_mib > 0) {
+    text += Print("  samples      streamed: %s of %s MiB are memory, the rest is read each epoch\n",
+                  Thousands(candidate.sample_memory_mib).c_str(),
+                  Thousands(std::llround(candidate.share_mib)).c_str());
+  }
   return text;
 }
 

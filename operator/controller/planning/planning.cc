@@ -361,8 +361,12 @@ std::string DescribePlan(const Plan& plan) {
   const auto counted = [](int64_t count, const std::string& noun) {
     return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
   };
-  const std::string functions =
+  std::string functions =
       counted(plan.functions, "function") + " of " + std::to_string(plan.memory_mib) + " MiB";
+  if (plan.sample_memory_mib > 0) {
+    functions +=
+        " (samples stream through " + std::to_string(plan.sample_memory_mib) + " of these)";
+  }
   if (plan.aggregation.placement == Placement::kWorkers) {
     return functions + " that serve as well (" +
            counted(plan.aggregation.servers(), "parameter server") + ")";

@@ -365,6 +365,8 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
     profile.worker_base_memory_mib = RoundedUpToKib(Metric(first->record, "baseMemoryMib"));
     profile.worker_bytes_per_sample = Metric(first->record, "bytesPerSample");
     profile.loaded_bytes_per_sample = Metric(first->record, "loadedBytesPerSample");
+    profile.stream_requests_per_sample = Metric(first->record, "streamRequestsPerSample");
+    profile.stream_bytes_per_sample = Metric(first->record, "streamBytesPerSample");
     profile.worker_least_memory_mib = RoundedUpToKib(Metric(first->record, "leastMemoryMib"));
   }
   profile.checkpoint_seconds = MedianMetric(samples, "checkpointSeconds");

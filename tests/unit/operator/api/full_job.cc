@@ -37,6 +37,8 @@ WorkloadProfile FullProfile() {
   profile.worker_base_memory_mib = 120.5;
   profile.worker_least_memory_mib = 140.25;
   profile.loaded_bytes_per_sample = 792;
+  profile.stream_requests_per_sample = 2;
+  profile.stream_bytes_per_sample = 785;
   profile.worker_bytes_per_sample = 40000;
   profile.residual = 0.02;
   return profile;
@@ -180,9 +182,9 @@ Plan FullPlan() {
   plan.functions = 8;
   plan.memory_mib = 1728;
   plan.server_memory_mib = 256;
+  plan.sample_memory_mib = 640;
   plan.gpu = 1;
   plan.local_batch_size = 15;
-  plan.sample_memory_mib = 640;
   plan.global_batch_size = 120;
   plan.iterations = 300;
   plan.iterations_per_epoch = 100;

@@ -19,7 +19,7 @@ TEST(JobSummary, OfARunningJobSaysEverything) {
   EXPECT_EQ(summary.eta, "41s");
   EXPECT_EQ(summary.cost, "0.3333 EUR");
   EXPECT_EQ(summary.reason, "SlicesRunning");
-  EXPECT_EQ(summary.plan, "8 x 1728Mi and a GPU, 4 shards, layers 1-2-8");
+  EXPECT_EQ(summary.plan, "8 x 1728Mi and a GPU, samples stream, 4 shards, layers 1-2-8");
 }
 
 TEST(JobSummary, OfAFreshJobIsEmpty) {

@@ -374,13 +374,13 @@ TEST(ExtendedModel, AWorkerNeedsMemoryForModelAndBatch) {
   input.profile.worker_bytes_per_sample = 10 << 20;
   input.objective.fixed = Objective::Fixed{4, 256};
   // 200 + 5 x 0.0625 + 8 x 10 MiB
-  EXPECT_NEAR(ExtendedModel(input).Workers(4).needed_mib, 280.3125, 0.01);
+  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 280.3125, 0.01);
   PlannerInput others = input;
   others.profile.worker_least_memory_mib = 300;  // more than the base and a batch
-  EXPECT_NEAR(ExtendedModel(others).Workers(4).needed_mib, 300.3125, 0.01);
+  EXPECT_NEAR(ExtendedModel(others).Workers(4).memory.whole_mib(), 300.3125, 0.01);
   others.profile.loaded_bytes_per_sample = 4 << 20;
   const double share = static_cast<double>(others.profile.training_samples) / 4;
-  EXPECT_NEAR(ExtendedModel(others).Workers(4).needed_mib, 300.3125 + 4 * share, 0.01);
+  EXPECT_NEAR(ExtendedModel(others).Workers(4).memory.whole_mib(), 300.3125 + 4 * share, 0.01);
   const PlanningOutcome outcome = MakePlan(input).value();
   ASSERT_FALSE(outcome.feasible);
   EXPECT_EQ(outcome.certificate.binding, std::vector<Limit>{Limit::kMemory});
@@ -389,9 +389,9 @@ TEST(ExtendedModel, AWorkerNeedsMemoryForModelAndBatch) {
   EXPECT_TRUE(MakePlan(input)->feasible);
   // Two samples at a time, and their gradient beside the sum.
   input.limits.micro_batch_size = 2;
-  EXPECT_NEAR(ExtendedModel(input).Workers(4).needed_mib, 200 + 6 * 0.0625 + 2 * 10, 0.01);
+  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 200 + 6 * 0.0625 + 2 * 10, 0.01);
   input.limits.micro_batch_size = 8;
-  EXPECT_NEAR(ExtendedModel(input).Workers(4).needed_mib, 280.3125, 0.01) << "all of it";
+  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 280.3125, 0.01) << "all of it";
 }
 
 TEST(ExtendedModel, TheQuotaCountsServersAsWell) {

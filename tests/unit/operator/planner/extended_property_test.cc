@@ -166,12 +166,19 @@ void ExpectSame(const PlannerInput& input, const std::optional<Evaluated>& expec
   }
 }
 
+bool Streams(const PlannerInput& input, const Evaluated& candidate) {
+  const ExtendedModel model(input);
+  return SampleMemoryMib(model.Workers(candidate.point.functions).memory,
+                         candidate.point.memory_mib, model.Option(candidate.plan).worker_mib) > 0;
+}
+
 TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
   int feasible = 0;
   int layered = 0;
   int sharded = 0;
-  int crowded = 0;  // the machines refuse some
-  int both = 0;     // a plan is within deadline and budget
+  int crowded = 0;   // the machines refuse some
+  int both = 0;      // a plan is within deadline and budget
+  int streamed = 0;  // its samples do not fit
   for (uint64_t seed = 1; seed <= kExtendedInstances; ++seed) {
     PlannerInput input = RandomExtendedInput(seed);
     const std::vector<Evaluated> all = AllCandidates(input);
@@ -194,6 +201,7 @@ TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
     const auto best = BestOf(all, Order(input.objective));
     ASSERT_NO_FATAL_FAILURE(ExpectSame(input, best, seed));
     feasible += best ? 1 : 0;
+    streamed += best && Streams(input, *best) ? 1 : 0;
     layered += best && best->plan.layers.size() > 2 ? 1 : 0;
 
     if (input.options.explain && !input.platform.nodes.empty()) {
@@ -228,6 +236,7 @@ TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
   EXPECT_GT(layered, kExtendedInstances / 80);
   EXPECT_GT(sharded, kExtendedInstances / 20);
   EXPECT_GT(crowded, kExtendedInstances / 20);
+  EXPECT_GT(streamed, 2);
 }
 
 // Of all functions of a candidate while it runs, in place of its cost.

@@ -44,6 +44,14 @@ inline void AddGpus(Chooser* choose, PlannerInput* input) {
   for (Platform::Node& node : input->platform.nodes) node.gpus = own.Whole(0, 4);
 }
 
+// Samples that take memory, and that may be read again where they do not fit.
+inline void AddShares(Chooser* choose, PlannerInput* input) {
+  if (choose->Chance(0.6)) return;
+  input->profile.loaded_bytes_per_sample = choose->Scale(1e2, 2e5);
+  input->limits.mixup = choose->Chance(0.3);
+  if (choose->Chance(0.8)) input->profile.stream_requests_per_sample = choose->Whole(1, 2);
+}
+
 inline PlannerInput RandomExtendedInput(uint64_t seed) {
   Chooser choose(seed);
   PlannerInput input;
@@ -125,6 +133,7 @@ inline PlannerInput RandomExtendedInput(uint64_t seed) {
                       choose.Scale(1e-6, 1e-2),
                       choose.Chance(0.7) ? choose.Scale(1e7, 1e10) : 0};
   }
+  AddShares(&choose, &input);
   return input;
 }
 

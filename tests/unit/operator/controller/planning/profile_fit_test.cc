@@ -170,6 +170,8 @@ TEST(FitProfile, MemoryIsThatOfTheFirstSliceOfAProcess) {
     samples[i].record.metrics["bytesPerSample"] = per_sample[i];
     samples[i].record.metrics["leastMemoryMib"] = base[i] + 20;
     samples[i].record.metrics["loadedBytesPerSample"] = 792;
+    samples[i].record.metrics["streamRequestsPerSample"] = 2;
+    samples[i].record.metrics["streamBytesPerSample"] = 785;
   }
   const auto fit = FitProfile(samples, 32, {});
   ASSERT_TRUE(fit.ok());
@@ -177,6 +179,8 @@ TEST(FitProfile, MemoryIsThatOfTheFirstSliceOfAProcess) {
   EXPECT_EQ(fit->profile.worker_bytes_per_sample, 5000);
   EXPECT_EQ(fit->profile.worker_least_memory_mib, 120);
   EXPECT_EQ(fit->profile.loaded_bytes_per_sample, 792);
+  EXPECT_EQ(fit->profile.stream_requests_per_sample, 2);
+  EXPECT_EQ(fit->profile.stream_bytes_per_sample, 785);
 }
 
 TEST(AtSize, AStepTakesAsMuchLongerAsTheShareOfACoreIsSmaller) {
