@@ -16,8 +16,11 @@ constexpr uint64_t kMaxGapBytes = 64 << 10;
 // [channels, height, width], as models take it.
 void AppendPlanes(const Image& image, std::vector<uint8_t>& out) {
   const auto channels = static_cast<size_t>(image.channels);
+  const size_t begin = out.size();
+  out.resize(begin + image.pixels.size());
+  uint8_t* to = out.data() + begin;
   for (size_t channel = 0; channel < channels; ++channel) {
-    for (size_t i = channel; i < image.pixels.size(); i += channels) out.push_back(image.pixels[i]);
+    for (size_t i = channel; i < image.pixels.size(); i += channels) *to++ = image.pixels[i];
   }
 }
 

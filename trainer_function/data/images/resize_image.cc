@@ -2,6 +2,7 @@
 #include "trainer_function/data/images/resize_image.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace lambdadnn {
@@ -54,31 +55,41 @@ ScaledLine ScaleLine(int64_t old, int64_t scaled, int64_t begin, int64_t wanted)
 
 uint8_t ToByte(int32_t sum) { return static_cast<uint8_t>(std::clamp(sum >> kWeightBits, 0, 255)); }
 
-// Rows of an image, or its columns.
-struct Lines {
-  int64_t count = 0;
-  int64_t line_step = 0;   // bytes from one to the next
-  int64_t pixel_step = 0;  // bytes from one pixel of a line to the next
-};
-
-// `in` begins with pixel `skipped` of each line.
-void ScaleLines(const ScaledLine& line, const uint8_t* in, const Lines& from, uint8_t* out,
-                const Lines& to, int64_t skipped, int channels) {
-  for (int64_t i = 0; i < from.count; ++i) {
-    for (size_t pixel = 0; pixel < line.first.size(); ++pixel) {
-      const int32_t* const weights =
-          line.weights.data() + static_cast<int64_t>(pixel) * line.weights_each;
-      const uint8_t* const first =
-          in + i * from.line_step + (line.first[pixel] - skipped) * from.pixel_step;
-      uint8_t* const result = out + i * to.line_step + static_cast<int64_t>(pixel) * to.pixel_step;
-      for (int channel = 0; channel < channels; ++channel) {
-        int32_t sum = 1 << (kWeightBits - 1);
-        for (int64_t k = 0; k < line.count[pixel]; ++k) {
-          sum += weights[k] * first[k * from.pixel_step + channel];
+// Scales each of so many rows, which begin row_bytes after each other.
+template <size_t kChannels>
+void ScaleRows(const ScaledLine& line, const uint8_t* in, int64_t rows, int64_t row_bytes,
+               uint8_t* out) {
+  for (int64_t row = 0; row < rows; ++row, in += row_bytes) {
+    const int32_t* weights = line.weights.data();
+    for (size_t pixel = 0; pixel < line.first.size(); ++pixel, weights += line.weights_each) {
+      const uint8_t* from = in + static_cast<size_t>(line.first[pixel]) * kChannels;
+      std::array<int32_t, kChannels> sums;
+      sums.fill(1 << (kWeightBits - 1));
+      for (int64_t k = 0; k < line.count[pixel]; ++k, from += kChannels) {
+        for (size_t channel = 0; channel < kChannels; ++channel) {
+          sums[channel] += weights[k] * from[channel];
         }
-        result[channel] = ToByte(sum);
       }
+      for (const int32_t sum : sums) *out++ = ToByte(sum);
     }
+  }
+}
+
+// Scales the columns, all of them together: rows are read as they lie. `in` begins with
+// row `skipped`; a row has `row_bytes`, and so has one of `out`.
+void ScaleColumns(const ScaledLine& column, const uint8_t* in, int64_t row_bytes, int64_t skipped,
+                  uint8_t* out) {
+  std::vector<int32_t> sums(static_cast<size_t>(row_bytes));
+  for (size_t row = 0; row < column.first.size(); ++row) {
+    std::fill(sums.begin(), sums.end(), 1 << (kWeightBits - 1));
+    const int32_t* const weights =
+        column.weights.data() + static_cast<int64_t>(row) * column.weights_each;
+    for (int64_t k = 0; k < column.count[row]; ++k) {
+      const uint8_t* const from = in + (column.first[row] - skipped + k) * row_bytes;
+      const int32_t weight = weights[k];
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += weight * from[i];
+    }
+    for (const int32_t sum : sums) *out++ = ToByte(sum);
   }
 }
 
@@ -105,10 +116,9 @@ void ScaleBoth(const ScaledLine& row, const ScaledLine& column, const uint8_t* i
   const int64_t rows = column.first.back() + column.count.back() - top;
   const int64_t narrow_bytes = width * channels;
   std::vector<uint8_t> narrow(static_cast<size_t>(rows * narrow_bytes));
-  ScaleLines(row, in + top * row_bytes, {rows, row_bytes, channels}, narrow.data(),
-             {rows, narrow_bytes, channels}, 0, channels);
-  ScaleLines(column, narrow.data(), {width, channels, narrow_bytes}, out,
-             {width, channels, narrow_bytes}, top, channels);
+  const auto scale_rows = channels == 3 ? ScaleRows<3> : ScaleRows<1>;
+  scale_rows(row, in + top * row_bytes, rows, row_bytes, narrow.data());
+  ScaleColumns(column, narrow.data(), narrow_bytes, top, out);
 }
 
 }  // namespace
