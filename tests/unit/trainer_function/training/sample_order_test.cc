@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <set>
 
+#include "common/plan/sample_memory.h"
+
 namespace lambdadnn {
 namespace {
 
