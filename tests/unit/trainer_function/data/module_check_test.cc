@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 
 void Append(std::string* text, uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) text->push_back(static_cast<char>(value >> (8 * i)));
+  for (int i = 0; i < bytes; ++i, value >>= 8) text->push_back(static_cast<char>(value));
 }
 
 // Stored members, each with its size in the directory.
@@ -149,7 +149,7 @@ TEST_F(ModuleCheckTest, OfLongDataSetsOtherClassesMayFollow) {
 
 TEST_F(ModuleCheckTest, WhatCannotBeTriedHereIsLeftToTheFunctions) {
   fixture_.File("net.pt", Module("pass\n"));
-  const auto answering = [](Status status) {
+  const auto answering = [](const Status& status) {
     return [status](std::string_view, const TrialNeeds&) { return status; };
   };
   EXPECT_EQ(Check(answering(InvalidArgumentError("too large"))).status().message(), "too large");

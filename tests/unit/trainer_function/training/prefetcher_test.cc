@@ -10,8 +10,6 @@
 namespace lambdadnn {
 namespace {
 
-using testing::HasSubstr;
-
 Batch Numbered(int64_t iteration) {
   Batch batch;
   batch.samples = iteration;
