@@ -93,4 +93,67 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
   return seconds;
 }
 
+AggregationPlan PairPlan() {
+  AggregationPlan plan;
+  plan.shards = 2;
+  plan.spread = 2;
+  plan.layers = {1, 2};
+  plan.transport = TransportKind::kDirect;
+  plan.placement = Placement::kWorkers;
+  return plan;
+}
+
+namespace {
+
+// Of a pair, by the parts of its exchange.
+PairCpu PairOf(const ExchangeRates& rates) {
+  constexpr int64_t kElements = 1 << 20;
+  const auto seconds = [&](int64_t elements) {
+    return ExchangeCpuOf({PairPlan(), elements}, rates).worker_seconds;
+  };
+  const double least = seconds(0);
+  return {least, (seconds(kElements) - least) / static_cast<double>(kElements * kFloatBytes)};
+}
+
+// All per-byte numbers but those of the arithmetic, by this factor.
+ExchangeRates WithBytesTimes(double factor, ExchangeRates rates) {
+  const double merge = rates.merge_bytes_per_second > 0 ? 1 / rates.merge_bytes_per_second : 0;
+  const auto beside = [&](double seconds, double arithmetic) {
+    return arithmetic + factor * std::max(0.0, seconds - arithmetic);
+  };
+  rates.transfer.push_seconds_per_byte *= factor;
+  rates.transfer.pull_seconds_per_byte *= factor;
+  rates.send_seconds_per_byte *= factor;
+  rates.server.seconds_per_byte =
+      beside(rates.server.seconds_per_byte, rates.update_seconds_per_byte);
+  rates.server.child_seconds_per_byte = beside(rates.server.child_seconds_per_byte, merge);
+  return rates;
+}
+
+}  // namespace
+
+ExchangeRates RatesOfPair(const ExchangeRates& rates, const PairCpu& pair) {
+  if (!pair.known()) return rates;
+  ExchangeRates fitted = rates;
+  if (!fitted.server.known()) {
+    const TransferCpu& cpu = rates.transfer;
+    const double merge = rates.merge_bytes_per_second > 0 ? 1 / rates.merge_bytes_per_second : 0;
+    const double update = rates.update_seconds_per_byte > 0 ? rates.update_seconds_per_byte : merge;
+    fitted.update_seconds_per_byte = update;
+    fitted.server = {0, cpu.push_seconds, cpu.pull_seconds, cpu.push_seconds_per_byte + update,
+                     cpu.pull_seconds_per_byte + merge};
+  }
+  const double arithmetic = PairOf(WithBytesTimes(0, fitted)).seconds_per_byte;
+  const double all = PairOf(fitted).seconds_per_byte;
+  if (all > arithmetic) {
+    // More or less than this is a measurement gone wrong.
+    constexpr double kMost = 4;
+    const double factor = (pair.seconds_per_byte - arithmetic) / (all - arithmetic);
+    fitted = WithBytesTimes(std::clamp(factor, 1 / kMost, kMost), fitted);
+  }
+  double& iteration = fitted.server.iteration_seconds;
+  iteration = std::max(0.0, iteration + pair.iteration_seconds - PairOf(fitted).iteration_seconds);
+  return fitted;
+}
+
 }  // namespace lambdadnn

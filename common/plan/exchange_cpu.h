@@ -70,6 +70,16 @@ struct ServerCpu {
   friend bool operator==(const ServerCpu&, const ServerCpu&) = default;
 };
 
+// CPU seconds of an iteration of each of two functions that are workers and serve, of two shards
+// over connections, beside its step, as profiling measures them; zero = unknown.
+struct PairCpu {
+  double iteration_seconds = 0;  // with a vector of next to nothing
+  double seconds_per_byte = 0;   // of the vector
+  bool known() const { return iteration_seconds > 0; }
+  friend bool operator==(const PairCpu&, const PairCpu&) = default;
+};
+AggregationPlan PairPlan();
+
 // CPU seconds of one iteration with a whole core: a worker's for all shards, a server's for those
 // of its group.
 struct ExchangeCpu {
@@ -96,5 +106,11 @@ struct ExchangeRates {
   double update_seconds_per_byte = 0;  // the root's, of its shards; 0 = unknown
 };
 ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates);
+
+// `rates` such that the exchange of a pair takes what was measured of it: the parts of an exchange
+// were measured one at a time, with what they touch in the caches. What the pair takes more
+// whatever it exchanges is added to a server's iteration; what bytes take more, to all that is a
+// byte's but the arithmetic.
+ExchangeRates RatesOfPair(const ExchangeRates& rates, const PairCpu& pair);
 
 }  // namespace lambdadnn

@@ -57,6 +57,7 @@ struct WorkloadProfile {
   double iteration_cpu_seconds = 0;        // of a step beside its samples
   TransferCpu transfer;                    // of objects that are exchanged through the store
   DirectTransfer direct;                   // over connections; not known = without any
+  PairCpu direct_pair;                     // over connections, of a whole exchange
   DoorbellCpu doorbell;                    // over connections, of objects in the store
   PollCost miss;                           // where the store gives no hints
   ServerCpu server;                        // of a parameter server

@@ -238,7 +238,7 @@ struct SliceRecord {
   // CPU time:
   // startCpuSeconds, loadCpuSecondsPerSample, stepCpuSeconds, iterationCpuSeconds,
   // finishCpuSeconds, pushCpuSeconds, pushCpuSecondsPerByte, pullCpuSeconds, pullCpuSecondsPerByte,
-  // the same with direct before Push, Pull and Send, missCpuSeconds, disturbedCpuSeconds,
+  // the same with direct before Push, Pull, Send and Pair, missCpuSeconds, disturbedCpuSeconds,
   // updateCpuSecondsPerByte, serverIterationCpuSeconds, serverShardCpuSeconds,
   // serverChildCpuSeconds, serverCpuSecondsPerByte, serverChildCpuSecondsPerByte (docs/theory.md,
   // section 3). Roles worker and server, where functions reach each other: doorbellsSent,

@@ -45,7 +45,7 @@ ExchangeRates RatesOf(const WorkloadProfile& profile, TransportKind transport) {
   rates.send_seconds = direct.send_seconds;
   rates.send_seconds_per_byte = direct.send_seconds_per_byte;
   rates.server = Instead(profile.server, profile.transfer, direct.cpu);
-  return rates;
+  return RatesOfPair(rates, profile.direct_pair);
 }
 
 }  // namespace lambdadnn

@@ -220,6 +220,16 @@ Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
   return Prune(context, iteration).WithContext("deleting old checkpoints");
 }
 
+Status WriteWholeCheckpoint(const RoleContext& context, int64_t iteration,
+                            const ParameterState& state) {
+  const ExecutionPlan& plan = context.request.plan;
+  for (int shard = 0; shard < plan.aggregation.shards; ++shard) {
+    const Range elements = ShardRange(plan.blocks(), plan.aggregation.shards, shard);
+    LDNN_RETURN_IF_ERROR(WriteCheckpointPart(context, iteration, shard, elements, state));
+  }
+  return CompleteCheckpoint(context, iteration, CheckpointManifest{});
+}
+
 Result<CheckpointManifest> AwaitCheckpoint(const RoleContext& context,
                                            const CheckpointReference& checkpoint) {
   auto manifest = AwaitObject<CheckpointManifest>(

@@ -43,6 +43,10 @@ Status WriteCheckpointPart(const RoleContext& context, int64_t iteration, int sh
 Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
                           CheckpointManifest manifest);
 
+// A checkpoint of the whole vector by one role: the parts of all shards, and an empty manifest.
+Status WriteWholeCheckpoint(const RoleContext& context, int64_t iteration,
+                            const ParameterState& state);
+
 // Waits until the checkpoint is complete.
 Result<CheckpointManifest> AwaitCheckpoint(const RoleContext& context,
                                            const CheckpointReference& checkpoint);

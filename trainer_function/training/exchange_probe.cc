@@ -8,6 +8,7 @@
 #include "trainer_function/collective/merge_kernel.h"
 #include "trainer_function/parameter_server/gradient_math.h"
 #include "trainer_function/parameter_server/optimizer.h"
+#include "trainer_function/training/probed_slice.h"
 #include "trainer_function/transport/garbage_collector.h"
 
 namespace lambdadnn {
@@ -24,9 +25,6 @@ constexpr int64_t kMostTogetherElements = 1 << 19;
 constexpr int kMissProbes = 12;
 constexpr double kMissPauseSeconds = 0.004;
 constexpr int kServerProbes = 5;
-// Beside longer steps an exchange's CPU time does not count, and measuring it would take long.
-constexpr double kLongStepCpuSeconds = 0.1;
-
 // Beside all others for as long as these are measured. A store in a folder makes and removes the
 // folders of an object that is alone in them, which takes longer than the object itself on some
 // file systems; in training it has neighbours.

@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "common/base/statistics.h"
-#include "trainer_function/checkpoint/checkpoint_io.h"
-#include "trainer_function/parameter_server/optimizer.h"
 #include "trainer_function/parameter_server/server_role.h"
+#include "trainer_function/training/probed_slice.h"
 #include "trainer_function/transport/store_transport.h"
 #include "trainer_function/transport/transfer_pool.h"
 
@@ -45,29 +44,16 @@ class ServerProbe {
               int children, int64_t elements)
       : context_(context),
         environment_(environment),
-        request_(context.request),
+        request_(ProbedSlice(context.request, "server", elements,
+                             elements > kFewestElements ? kFewIterations : kManyIterations)),
         gradient_(static_cast<size_t>(elements), kGradient),
         others_(kCacheElements) {
-    // Where no training of this job ever reads.
-    request_.store.prefix =
-        ExchangePrefix(request_.store.prefix) + "probed-server-" + context.request.role().Name();
     request_.roles = {{{RoleKind::kServer, 0, {}}, 1}};
-    request_.first_iteration = 0;
-    request_.start.reset();
-    request_.training.stop_at_loss.reset();
-    request_.training.early_stopping.reset();
-    request_.training.keep_best.reset();
-    ExecutionPlan& plan = request_.plan;
-    plan.first_iteration = 0;
-    plan.iterations = elements > kFewestElements ? kFewIterations : kManyIterations;
-    plan.iterations_per_epoch = plan.iterations;
-    plan.checkpoint_every = 0;
-    plan.parameters = elements;
-    plan.aggregation = {};
-    plan.aggregation.shards = shards;
-    plan.aggregation.layers = {1, children};
+    request_.plan.aggregation.shards = shards;
+    request_.plan.aggregation.layers = {1, children};
     transport_.emplace(context.runtime, context.store, context.interrupt,
-                       ContextOf(NoProgress).scope(), request_.job.uid, plan.block_elements);
+                       ContextOf(NoProgress).scope(), request_.job.uid,
+                       request_.plan.block_elements);
     pushes_.emplace(context.runtime, context.interrupt, "probe-push");
   }
 
@@ -75,7 +61,7 @@ class ServerProbe {
   // so many seconds after the one before has ended.
   Result<double> Measure(std::optional<double> step_seconds) {
     const Status measured = [&]() -> Status {
-      LDNN_RETURN_IF_ERROR(WriteCheckpoint());
+      LDNN_RETURN_IF_ERROR(WriteFirstCheckpoint(ContextOf(NoProgress)));
       LDNN_RETURN_IF_ERROR(step_seconds ? MeasurePushes() : PushAll());
       return Serve(step_seconds);
     }();
@@ -103,16 +89,6 @@ class ServerProbe {
   }
   Range ElementsOf(int shard) const {
     return ShardRange(request_.plan.blocks(), request_.plan.aggregation.shards, shard);
-  }
-
-  Status WriteCheckpoint() const {
-    const RoleContext context = ContextOf(NoProgress);
-    const ParameterState state = ParameterState::Zero(
-        {0, request_.plan.parameters}, OptimizerStateVectors(request_.training.optimizer));
-    for (int shard = 0; shard < request_.plan.aggregation.shards; ++shard) {
-      LDNN_RETURN_IF_ERROR(WriteCheckpointPart(context, 0, shard, ElementsOf(shard), state));
-    }
-    return CompleteCheckpoint(context, 0, CheckpointManifest{});
   }
 
   // What all children push in an iteration, after so many seconds.

@@ -196,12 +196,7 @@ Status WorkerRole::WriteFreshCheckpoint() {
                                               OptimizerStateVectors(request_.training.optimizer));
   model_->Initialize(MixSeed({request_.training.seed}));
   model_->GetVector(state.weights);
-  for (int shard = 0; shard < plan_.aggregation.shards; ++shard) {
-    LDNN_RETURN_IF_ERROR(
-        WriteCheckpointPart(context_, request_.first_iteration, shard,
-                            ShardRange(plan_.blocks(), plan_.aggregation.shards, shard), state));
-  }
-  return CompleteCheckpoint(context_, request_.first_iteration, CheckpointManifest{});
+  return WriteWholeCheckpoint(context_, request_.first_iteration, state);
 }
 
 Status WorkerRole::Load() {

@@ -141,6 +141,9 @@ std::string FormatJobDetail(const Job& job, WallTime now) {
   }
   if (status.plan) {
     text += Line("plan", summary.plan + Format("; revision %d", status.plan->revision));
+    const AggregationPlan& aggregation = status.plan->aggregation;
+    text += Line("exchange", "transport " + std::string(EnumName(aggregation.transport)) +
+                                 ", placement " + std::string(EnumName(aggregation.placement)));
     text += Line("predicted", FormatShortDuration(status.plan->predicted.seconds) + ", " +
                                   WithCurrency(Format("%.4f", status.plan->predicted.cost),
                                                status.usage.currency));

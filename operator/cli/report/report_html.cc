@@ -90,6 +90,9 @@ std::string Tiles(const Json& report) {
                     TextAt(report, "plan.memory"),
                 "shards " + TextAt(report, "plan.aggregation.shards") + ", layers " +
                     TextAt(report, "plan.aggregation.layers"));
+  if (const std::string exchange = DescribeExchange(report); !exchange.empty()) {
+    tiles += Tile("Exchange", TextAt(report, "plan.aggregation.transport"), exchange);
+  }
   tiles += Tile("Slices", TextAt(report, "slices"), "restarts " + TextAt(report, "restarts"));
   const std::string before = DescribeBeforePlan(report);
   return (before.empty() ? "" : "<p class=\"sub\">" + EscapeHtml(before) + "</p>") +

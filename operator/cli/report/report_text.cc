@@ -117,6 +117,9 @@ std::string RenderReportText(const Json& report) {
     text += Pair("plan", FunctionsOf(report.at("plan")) + ", shards " +
                              TextAt(report, "plan.aggregation.shards") + ", layers " +
                              TextAt(report, "plan.aggregation.layers"));
+    if (const std::string exchange = DescribeExchange(report); !exchange.empty()) {
+      text += Pair("exchange", exchange);
+    }
     text += Words("instructions", TextAt(report, "plan.isa"));
     text += Words("LibTorch", TextAt(report, "plan.libtorch"));
   }

@@ -125,6 +125,13 @@ std::string DescribeBeforePlan(const Json& report) {
   return text;
 }
 
+std::string DescribeExchange(const Json& report) {
+  const std::string transport = TextAt(report, "plan.aggregation.transport");
+  const std::string placement = TextAt(report, "plan.aggregation.placement");
+  if (transport.empty() || placement.empty()) return "";
+  return "transport " + transport + ", placement " + placement;
+}
+
 std::vector<PhaseBar> PhasesOf(const Json& report) {
   const auto iterations = NumberAt(report, "plan.predicted.iterations");
   const bool one_plan = ListAt(report, "plans").size() <= 1;

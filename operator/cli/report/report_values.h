@@ -49,6 +49,8 @@ Compared CostOf(const Json& report);
 std::optional<double> P90SecondsOf(const Json& report);
 // "before the plan: 12.3 s and $0.0001, of them 11.8 s of profiling"; "" when nothing was.
 std::string DescribeBeforePlan(const Json& report);
+// "transport Direct, placement Workers" of the last plan; "" where the report does not say.
+std::string DescribeExchange(const Json& report);
 
 // Predicted and actual seconds of a run by phase, in the order in which they happen; parts of a
 // phase follow it, measured alone. The phases of a job that changed its plan have no prediction:

@@ -64,6 +64,8 @@ void SlowExchange(double factor, WorkloadProfile* profile, Platform* platform) {
                                 &profile->direct.send_seconds,
                                 &profile->direct.send_seconds_per_byte,
                                 &profile->direct.hop_seconds,
+                                &profile->direct_pair.iteration_seconds,
+                                &profile->direct_pair.seconds_per_byte,
                                 &profile->direct.deviation_seconds,
                                 &profile->doorbell.send_seconds,
                                 &profile->doorbell.receive_seconds,

@@ -333,6 +333,7 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
                     LeastMetric(samples, "directSeconds"),
                     LeastMetric(samples, "directDeviationSeconds"),
                     direct("BytesPerSecond")};
+  profile.direct_pair = {direct("PairCpuSeconds"), direct("PairCpuSecondsPerByte")};
   profile.doorbell = {MedianMetric(samples, "doorbellSendCpuSeconds"),
                       MedianMetric(samples, "doorbellReceiveCpuSeconds")};
   profile.miss = {MedianMetric(samples, "missSeconds"), MedianMetric(samples, "missCpuSeconds")};

@@ -122,5 +122,58 @@ TEST(ExchangeCpu, WhatWasMeasuredOfAServerCountsWhereWorkersServe) {
                    apart.worker_seconds + apart.server_seconds - push - 2 * pull + 4 * 1.0);
 }
 
+constexpr ExchangeRates kDirect = {
+    .transfer = {1e-5, 2e-10, 3e-5, 1e-9}, .send_seconds = 2e-5, .send_seconds_per_byte = 7e-10};
+
+double SecondsOfPair(const ExchangeRates& rates, int64_t parameters) {
+  return ExchangeCpuOf({PairPlan(), parameters}, rates).worker_seconds;
+}
+
+// Both of a server that was measured, and of one that was not.
+class RatesOfAPair : public testing::TestWithParam<ServerCpu> {
+ protected:
+  ExchangeRates Rates() const {
+    ExchangeRates rates = kDirect;
+    rates.server = GetParam();
+    rates.merge_bytes_per_second = 4e9;
+    rates.update_seconds_per_byte = 3e-10;
+    return rates;
+  }
+};
+
+TEST_P(RatesOfAPair, GiveWhatWasMeasuredOfThePair) {
+  constexpr int64_t kParameters = 100'000;
+  for (const double factor : {1.0, 1.5, 2.5}) {
+    const double least = factor * SecondsOfPair(Rates(), 0);
+    const double whole = factor * SecondsOfPair(Rates(), kParameters);
+    const PairCpu pair = {least, (whole - least) / (kParameters * kFloatBytes)};
+    const ExchangeRates fitted = RatesOfPair(Rates(), pair);
+    EXPECT_NEAR(SecondsOfPair(fitted, kParameters), whole, 0.02 * whole) << factor;
+    EXPECT_EQ(fitted.merge_bytes_per_second, Rates().merge_bytes_per_second);
+    EXPECT_EQ(fitted.update_seconds_per_byte, Rates().update_seconds_per_byte);
+  }
+}
+
+TEST_P(RatesOfAPair, StayAsTheyAreWithoutOne) {
+  const ExchangeRates rates = RatesOfPair(Rates(), {});
+  EXPECT_EQ(rates.transfer, Rates().transfer);
+  EXPECT_EQ(rates.server, Rates().server);
+}
+
+TEST_P(RatesOfAPair, FollowNoMeasurementFarOffTheParts) {
+  const double each = SecondsOfPair(Rates(), 1'000'000) - SecondsOfPair(Rates(), 0);
+  const ExchangeRates fitted = RatesOfPair(Rates(), {1e-9, 1});
+  EXPECT_EQ(fitted.transfer.pull_seconds_per_byte, 4 * kDirect.transfer.pull_seconds_per_byte);
+  EXPECT_GE(fitted.server.iteration_seconds, 0);
+  EXPECT_LT(SecondsOfPair(fitted, 1'000'000), 5 * each);
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, RatesOfAPair,
+                         testing::Values(ServerCpu{}, ServerCpu{2e-4, 1e-5, 1e-4, 2e-9, 2e-9}),
+                         [](const auto& server) {
+                           return server.param.known() ? std::string("Measured")
+                                                       : std::string("NotMeasured");
+                         });
+
 }  // namespace
 }  // namespace lambdadnn

@@ -276,8 +276,9 @@ TEST(Crd, PrinterColumnsReadFieldsThatExist) {
       EXPECT_NE(FindFieldSchema(path), nullptr) << path;
     }
   }
-  EXPECT_THAT(names, ::testing::ElementsAre("State", "Functions", "Memory", "Epoch", "Loss", "ETA",
-                                            "Cost", "Age", "Reason", "Plan", "Restarts"));
+  EXPECT_THAT(
+      names, ::testing::ElementsAre("State", "Functions", "Memory", "Epoch", "Loss", "ETA", "Cost",
+                                    "Age", "Reason", "Plan", "Transport", "Placement", "Restarts"));
   for (const Json& field : version.at("selectableFields")) {
     EXPECT_NE(FindFieldSchema(field.at("jsonPath").get<std::string>().substr(1)), nullptr);
   }

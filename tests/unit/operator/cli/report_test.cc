@@ -20,7 +20,7 @@ using testing::Not;
 Json SmallReport() {
   return Json::parse(R"({
     "job": {"name": "<digits>"}, "outcome": "Complete",
-    "plan": {"functions": 2, "memory": "512Mi", "aggregation": {"shards": 2, "layers": [1, 2]},
+    "plan": {"functions": 2, "memory": "512Mi", "aggregation": {"transport": "Direct", "placement": "Workers", "shards": 2, "layers": [1, 2]},
              "isa": "avx2", "libtorch": "1.13.1, OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=128",
              "predicted": {"iterations": 10, "computeSeconds": 0.5, "loadSeconds": 1}},
     "memory": {"workers": {"predictedBytes": 209715200, "peakBytes": 262144000}},
@@ -138,6 +138,7 @@ TEST(ReportText, ComparesPredictedWithActual) {
   EXPECT_THAT(text, HasSubstr("+10.0%"));
   EXPECT_THAT(text, HasSubstr("97.50 %"));
   EXPECT_THAT(text, HasSubstr("compute"));
+  EXPECT_THAT(text, ContainsRegex("exchange +transport Direct, placement Workers\n"));
 }
 
 TEST(ReportText, WhatWasBeforeThePlanIsToldApartAndInNoColumn) {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/training/probed_slice.h"
+
+#include "common/protocol/object_keys.h"
+#include "trainer_function/checkpoint/checkpoint_io.h"
+#include "trainer_function/parameter_server/optimizer.h"
+
+namespace lambdadnn {
+
+SliceRequest ProbedSlice(const SliceRequest& request, std::string_view what, int64_t elements,
+                         int64_t iterations) {
+  SliceRequest slice = request;
+  slice.store.prefix = ExchangePrefix(request.store.prefix) + "probed-" + std::string(what) + "-" +
+                       request.role().Name();
+  slice.first_iteration = 0;
+  slice.start.reset();
+  slice.training.stop_at_loss.reset();
+  slice.training.early_stopping.reset();
+  slice.training.keep_best.reset();
+  slice.peers.clear();
+  ExecutionPlan& plan = slice.plan;
+  plan.first_iteration = 0;
+  plan.iterations = iterations;
+  plan.iterations_per_epoch = iterations;
+  plan.checkpoint_every = 0;
+  plan.parameters = elements;
+  plan.buffers = 0;
+  plan.aggregation = {};
+  return slice;
+}
+
+Status WriteFirstCheckpoint(const RoleContext& context) {
+  const SliceRequest& request = context.request;
+  const int vectors = OptimizerStateVectors(request.training.optimizer);
+  return WriteWholeCheckpoint(context, request.first_iteration,
+                              ParameterState::Zero({0, request.plan.parameters}, vectors));
+}
+
+}  // namespace lambdadnn
