@@ -24,6 +24,11 @@ double Quantile(std::vector<double> values, double share) {
   return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
+double QuartileDeviation(const std::vector<double>& values) {
+  constexpr double kQuartileDistance = 1.349;  // standard deviations
+  return (Quantile(values, 0.75) - Quantile(values, 0.25)) / kQuartileDistance;
+}
+
 double Mean(const std::vector<double>& values) {
   if (values.empty()) return 0;
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());

@@ -75,7 +75,7 @@ struct ServerCpu {
 struct PairCpu {
   double iteration_seconds = 0;  // with a vector of next to nothing
   double seconds_per_byte = 0;   // of the vector
-  bool known() const { return iteration_seconds > 0; }
+  bool known() const { return iteration_seconds + seconds_per_byte > 0; }
   friend bool operator==(const PairCpu&, const PairCpu&) = default;
 };
 AggregationPlan PairPlan();

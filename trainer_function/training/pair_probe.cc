@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "common/base/statistics.h"
 #include "common/plan/exchange_cpu.h"
 #include "common/protocol/exchange_peers.h"
 #include "trainer_function/collective/shard_exchange.h"
@@ -23,7 +22,7 @@ namespace {
 // ones warm up, and at the last one the roles end.
 constexpr int64_t kIterations = 16;
 constexpr int64_t kFewestIterations = 7;
-constexpr int64_t kWarmUp = 3;
+constexpr size_t kWarmUp = 3;
 constexpr double kMostSeconds = 1;
 // Of so many elements bytes show beside all else; more show nothing new, and the function has
 // memory for these.
@@ -84,7 +83,8 @@ class PairProbe {
     }
   }
 
-  // CPU seconds of each function's iteration beside its step, the median.
+  // CPU seconds of each function's iteration, its step included: the mean, since a quota counts
+  // all.
   Result<double> Measure() {
     LDNN_RETURN_IF_ERROR(Connect());
     const Status measured = [&]() -> Status {
@@ -96,12 +96,9 @@ class PairProbe {
     const Status deleted = DeletePrefix(context_.store, prefix).status();
     LDNN_RETURN_IF_ERROR(measured);
     LDNN_RETURN_IF_ERROR(deleted);
-    std::vector<double> seconds;
-    for (size_t i = kWarmUp; i + 1 < cpu_seconds_.size(); ++i) {
-      seconds.push_back(cpu_seconds_[i] - cpu_seconds_[i - 1]);
-    }
-    const auto functions = static_cast<double>(members_.size());
-    return std::max(0.0, Median(seconds) / functions - step_.cpu_seconds);
+    const size_t last = cpu_seconds_.size() - 2;
+    const auto iterations = static_cast<double>((last - kWarmUp) * members_.size());
+    return (cpu_seconds_[last] - cpu_seconds_[kWarmUp]) / iterations;
   }
 
  private:
@@ -239,9 +236,10 @@ Status MeasurePair(const RoleContext& context, const TrainingEnvironment& enviro
   };
   LDNN_ASSIGN_OR_RETURN(const double of_least, measure(least));
   LDNN_ASSIGN_OR_RETURN(const double of_whole, measure(whole));
+  const double more = of_whole - of_least - step.disturbed_cpu_seconds;
   const double bytes = static_cast<double>((whole - least) * kFloatBytes);
-  record->metrics["directPairCpuSeconds"] = of_least;
-  record->metrics["directPairCpuSecondsPerByte"] = std::max(0.0, of_whole - of_least) / bytes;
+  record->metrics["directPairCpuSeconds"] = std::max(0.0, of_least - step.cpu_seconds);
+  record->metrics["directPairCpuSecondsPerByte"] = std::max(0.0, more) / bytes;
   return OkStatus();
 }
 

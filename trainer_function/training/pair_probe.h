@@ -11,10 +11,12 @@
 
 namespace lambdadnn {
 
-// A step of the training, and the CPU seconds that it takes with no exchange over connections.
+// A step of the training (none: it is left out), the CPU seconds that it takes alone, and what an
+// exchange of the whole vector is known to add to it.
 struct ProbedStep {
   std::function<Status()> run;
   double cpu_seconds = 0;
+  double disturbed_cpu_seconds = 0;
 };
 
 // directPairCpuSeconds(PerByte) of each of the two functions (PairCpu, common/plan/exchange_cpu.h):

@@ -123,7 +123,9 @@ Result<HandOverTimes> TimeHandOvers(const ProbedEnds& ends, std::span<const floa
   LDNN_ASSIGN_OR_RETURN(const HandOvers whole, HandOversOf(ends, values));
   HandOverTimes times;
   times.least_seconds = Mean(least.seconds);
-  times.deviation_seconds = StandardDeviation(whole.held_up ? least.seconds : whole.seconds);
+  const std::vector<double>& spread = whole.held_up ? least.seconds : whole.seconds;
+  times.deviation_seconds = StandardDeviation(spread);
+  times.usual_deviation_seconds = QuartileDeviation(spread);
   const double longer = Mean(whole.seconds) - times.least_seconds;
   if (longer > 0 && !whole.held_up) {
     times.seconds_per_byte = longer / (static_cast<double>(values.size() - 1) * sizeof(float));

@@ -99,9 +99,10 @@ inline constexpr int kTimedExchanges = 13;
 Result<TransferTimes> TimeTransfers(const ProbedEnds& ends, std::span<const float> payload);
 // From the begin of a push to the end of the pull that waits for it.
 struct HandOverTimes {
-  double least_seconds = 0;      // mean, of next to nothing
-  double deviation_seconds = 0;  // standard deviation
-  double seconds_per_byte = 0;   // what the bytes add; 0 = not known
+  double least_seconds = 0;            // mean, of next to nothing
+  double deviation_seconds = 0;        // standard deviation
+  double usual_deviation_seconds = 0;  // without what is rare (QuartileDeviation)
+  double seconds_per_byte = 0;         // what the bytes add; 0 = not known
 };
 // Of all values, and of one.
 Result<HandOverTimes> TimeHandOvers(const ProbedEnds& ends, std::span<const float> values);

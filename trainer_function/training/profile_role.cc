@@ -321,9 +321,8 @@ Status ProfileRole::Measure() {
   LDNN_RETURN_IF_ERROR(MeasureDirect(context_, environment_, gradient_, &record_));
   ProbedStep step;
   if (step_cpu_seconds_ <= kLongStepCpuSeconds) {
-    // What an exchange through the store adds to it is counted as the step's.
-    step = {[&] { return Step(BatchSize()); },
-            step_cpu_seconds_ + record_.metrics["disturbedCpuSeconds"]};
+    step = {[&] { return Step(BatchSize()); }, step_cpu_seconds_,
+            record_.metrics["disturbedCpuSeconds"]};
   }
   LDNN_RETURN_IF_ERROR(MeasurePair(context_, environment_, step, std::ssize(weights_), &record_));
   return MeasureServerRole(context_, environment_, std::ssize(weights_), step_cpu_seconds_,

@@ -17,8 +17,6 @@ namespace {
 
 constexpr int64_t kStartsForm = 1;
 constexpr size_t kMaxNameBytes = 1024;
-// Between the quartiles of a normal distribution, in standard deviations.
-constexpr double kQuartileDistance = 1.349;
 
 constexpr const char* kColdStarts = "coldStartSeconds";
 constexpr const char* kReleases = "releaseSeconds";
@@ -155,9 +153,7 @@ void UseStartTimes(const StartRecord& record, const StartKind& kind, WorkloadPro
   if (times == nullptr) return;
   if (times->cold_starts.size() >= kLeastStarts) {
     profile->cold_start_seconds = Quantile(times->cold_starts, 0.5);
-    profile->cold_start_deviation_seconds =
-        (Quantile(times->cold_starts, 0.75) - Quantile(times->cold_starts, 0.25)) /
-        kQuartileDistance;
+    profile->cold_start_deviation_seconds = QuartileDeviation(times->cold_starts);
   }
   if (times->releases.size() >= kLeastStarts) {
     profile->release_seconds = Quantile(times->releases, 0.5);

@@ -18,6 +18,8 @@ TEST(Statistics, OfAFewValues) {
   EXPECT_EQ(Median({5, 1, 3, 4}), 4);
   EXPECT_EQ(Mean({5, 1, 3}), 3);
   EXPECT_DOUBLE_EQ(StandardDeviation({2, 4, 4, 4, 5, 5, 7, 9}), 2);
+  EXPECT_EQ(QuartileDeviation({}), 0);
+  EXPECT_DOUBLE_EQ(QuartileDeviation({900, 2, 1, 3, 4, 5, 6, 7, 8}), 4 / 1.349);
 }
 
 TEST(Statistics, QuantilesOfTheStandardNormal) {
