@@ -33,6 +33,9 @@ struct SyncPolicy {
   // `version`: all workers read these before they compute their gradients of iteration `version`,
   // and these gradients tell the servers.
   static constexpr int64_t EndToldWith(int64_t version) { return VersionMade(version); }
+  // The version that gets no checkpoint when that is announced with the weights of `version`: the
+  // same gradients tell it to all roots before they have made it.
+  static constexpr int64_t SkipToldWith(int64_t version) { return VersionMade(version); }
   // From a role's wish to stop: the current iteration, the one in which all roles learn the end,
   // and the last.
   static constexpr int kIterationsToStop = 3;

@@ -52,8 +52,9 @@ struct WorkloadProfile {
   double cold_start_deviation_seconds = 0;
   double release_seconds = 0;         // end requested -> gone
   double slice_overhead_seconds = 0;  // checkpoint + relaunch, per slice
-  double checkpoint_seconds = 0;      // one checkpoint
+  double checkpoint_seconds = 0;      // one checkpoint that is waited for
   // CPU seconds: what a function of a fraction of a core takes several times as long for.
+  double checkpoint_cpu_seconds = 0;       // one checkpoint, what iterations beside it lose
   double iteration_cpu_seconds = 0;        // of a step beside its samples
   TransferCpu transfer;                    // of objects that are exchanged through the store
   DirectTransfer direct;                   // over connections; not known = without any

@@ -6,7 +6,9 @@ namespace {
 
 constexpr uint32_t kMagic = 0x4e4e444c;  // "LDNN"
 constexpr uint16_t kVersion = 1;
-constexpr uint8_t kStopIsFinal = 1;  // bit of the flags
+// Bits of the flags.
+constexpr uint8_t kStopIsFinal = 1;
+constexpr uint8_t kSkipsCheckpoint = 2;
 
 // Byte offsets; the table in docs/formats.md.
 enum Offset : size_t {
@@ -37,6 +39,11 @@ enum Offset : size_t {
 };
 static_assert(kHeaderXxh3At + sizeof(uint64_t) == kObjectHeaderBytes);
 
+uint8_t FlagsOf(const ObjectHeader& header) {
+  return static_cast<uint8_t>((header.stop_is_final ? kStopIsFinal : 0) |
+                              (header.skips_checkpoint ? kSkipsCheckpoint : 0));
+}
+
 Status CheckValues(const ObjectHeader& header, uint8_t kind, uint8_t data_type, uint8_t codec) {
   if (kind < 1 || kind > 6) return DataLossError("object header: unknown kind");
   if (data_type < 1 || data_type > 2) return DataLossError("object header: unknown data type");
@@ -55,7 +62,7 @@ void EncodeHeader(const ObjectHeader& header, MutableByteView out) {
   LDNN_CHECK(out.size() >= kObjectHeaderBytes, "no room for the object header");
   StoreLittleEndian(out, kMagicAt, kMagic);
   StoreLittleEndian(out, kVersionAt, kVersion);
-  StoreLittleEndian(out, kFlagsAt, header.stop_is_final ? kStopIsFinal : uint8_t{0});
+  StoreLittleEndian(out, kFlagsAt, FlagsOf(header));
   StoreLittleEndian(out, kReservedAt, uint8_t{0});
   StoreLittleEndian(out, kJobAt, header.job);
   StoreLittleEndian(out, kPlanRevisionAt, header.plan_revision);
@@ -97,7 +104,9 @@ Result<ObjectHeader> DecodeHeader(ByteView bytes) {
   const auto data_type = LoadLittleEndian<uint8_t>(bytes, kDataTypeAt);
   const auto codec = LoadLittleEndian<uint8_t>(bytes, kCodecAt);
   ObjectHeader header;
-  header.stop_is_final = (LoadLittleEndian<uint8_t>(bytes, kFlagsAt) & kStopIsFinal) != 0;
+  const auto flags = LoadLittleEndian<uint8_t>(bytes, kFlagsAt);
+  header.stop_is_final = (flags & kStopIsFinal) != 0;
+  header.skips_checkpoint = (flags & kSkipsCheckpoint) != 0;
   header.job = LoadLittleEndian<uint64_t>(bytes, kJobAt);
   header.plan_revision = LoadLittleEndian<int32_t>(bytes, kPlanRevisionAt);
   header.layer = LoadLittleEndian<uint8_t>(bytes, kLayerAt);

@@ -50,6 +50,9 @@ struct ObjectHeader {
   int64_t stop_at = 0;
   // With stop_at > 0: training is over there (stopAt.loss reached), not only the slice.
   bool stop_is_final = false;
+  // Gradients and weights: the version of the weights after `iteration` gets no checkpoint, since
+  // an earlier one is still being written (SyncPolicy::SkipToldWith).
+  bool skips_checkpoint = false;
   uint64_t payload_bytes = 0;
   uint64_t payload_xxh3 = 0;
   // Optimizer objects (checkpoint parts: weights, then state vectors): XXH3 of the weights alone,

@@ -204,6 +204,8 @@ inline constexpr const char* kBestIterationMetric = "bestIteration";
 inline constexpr const char* kBestValueMetric = "bestValue";
 // Of a worker's record with onBadSample Skip: samples that it loaded others for; absent = none.
 inline constexpr const char* kBadSamplesMetric = "badSamples";
+// Checkpoints that came due while an earlier one was still being written; of the root of shard 0.
+inline constexpr const char* kCheckpointsSkippedMetric = "checkpointsSkipped";
 // Of a worker's record whose share of the data does not fit into its memory (plan.sampleMemory):
 // the most bytes that its samples took, and how many samples this slice has read again.
 inline constexpr const char* kSampleBytesMetric = "sampleBytes";
@@ -237,9 +239,9 @@ struct SliceRecord {
   // mergeBytesPerSecond, checkpointSeconds, restoreSeconds, loadSeconds; and
   // CPU time:
   // startCpuSeconds, loadCpuSecondsPerSample, stepCpuSeconds, iterationCpuSeconds,
-  // finishCpuSeconds, pushCpuSeconds, pushCpuSecondsPerByte, pullCpuSeconds, pullCpuSecondsPerByte,
-  // the same with direct before Push, Pull, Send and Pair, missCpuSeconds, disturbedCpuSeconds,
-  // updateCpuSecondsPerByte, serverIterationCpuSeconds, serverShardCpuSeconds,
+  // checkpointCpuSeconds, finishCpuSeconds, pushCpuSeconds, pushCpuSecondsPerByte, pullCpuSeconds,
+  // pullCpuSecondsPerByte, the same with direct before Push, Pull, Send and Pair, missCpuSeconds,
+  // disturbedCpuSeconds, updateCpuSecondsPerByte, serverIterationCpuSeconds, serverShardCpuSeconds,
   // serverChildCpuSeconds, serverCpuSecondsPerByte, serverChildCpuSecondsPerByte (docs/theory.md,
   // section 3). Roles worker and server, where functions reach each other: doorbellsSent,
   // doorbellsReceived, doorbellsDropped, peerObjects, peerObjectBytes, peersConnected, peersLost,

@@ -40,6 +40,11 @@ constexpr Unknown kUnknown[] = {
     {"profile.checkpointSeconds", kOfExtended,
      [](const PlannerInput& in) { return in.profile.checkpoint_seconds == 0; },
      "checkpoints take no time"},
+    {"profile.checkpointCpuSeconds", kOfExtended,
+     [](const PlannerInput& in) {
+       return in.profile.checkpoint_seconds > 0 && in.profile.checkpoint_cpu_seconds == 0;
+     },
+     "iterations lose no time to a checkpoint that is written beside them"},
     {"profile.workerBaseMemory", kOfExtended,
      [](const PlannerInput& in) { return in.profile.worker_base_memory_mib == 0; },
      "a worker needs memory for the model and its batch alone"},

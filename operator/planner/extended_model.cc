@@ -473,7 +473,8 @@ Prediction ExtendedModel::FixedTerms(const WorkerTerms& workers, int memory_mib)
                           OverheadSeconds(memory_mib);
   const double evaluation_rate = profile.evaluation_rate.At(memory_mib);
   if (evaluation_rate > 0) terms[Term::kEvaluation] = workers.evaluated_samples / evaluation_rate;
-  terms[Term::kCheckpoint] = profile.finish_cpu_seconds / share;
+  // The last one is waited for.
+  terms[Term::kCheckpoint] = profile.checkpoint_seconds + profile.finish_cpu_seconds / share;
   terms[Term::kRelease] = profile.release_seconds;
   return terms;
 }
@@ -515,9 +516,11 @@ std::optional<Prediction> ExtendedModel::Complete(const WorkerTerms& workers, in
   }
   const double iteration = prediction.IterationSeconds();
   const int64_t every = CheckpointEvery(input_.options.checkpoint_interval_seconds, iteration);
-  const auto checkpoints = static_cast<double>(every > 0 ? workers.iterations / every : 0);
-  prediction[Term::kCheckpoint] =
-      checkpoints * profile.checkpoint_seconds + fixed[Term::kCheckpoint];
+  // Before the last one, beside iterations.
+  const auto checkpoints = static_cast<double>(every > 0 ? (workers.iterations - 1) / every : 0);
+  const double share = option.plan.placement == Placement::kWorkers ? CoreShare(memory_mib)
+                                                                    : option.server_core_share;
+  prediction[Term::kCheckpoint] += checkpoints * profile.checkpoint_cpu_seconds / share;
 
   double slices = 1;
   if (platform.function_timeout_seconds > 0) {

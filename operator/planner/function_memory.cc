@@ -20,7 +20,9 @@ double ServerDataMib(const AggregationPlan& plan, int64_t parameters, int optimi
   // What was written stays in memory until it is merged: of two iterations.
   const double written = plan.transport == TransportKind::kDirect ? 2 : 0;
   const double bytes = static_cast<double>(parameters) * kFloatBytes;
-  const double copies = 1 + optimizer_state_vectors + kSum + written;
+  // The checkpoint that is being written has a copy of weights and optimizer state.
+  const double state = 1 + optimizer_state_vectors;
+  const double copies = 2 * state + kSum + written;
   const double shard_bytes = bytes / plan.shards;
   // As many as any tree over the workers lets come.
   const int64_t most = int64_t{plan.workers()} * plan.shards / plan.spread;

@@ -11,8 +11,9 @@
 
 namespace lambdadnn {
 
-// Resident memory of a server function without shards. Beside it, it holds the weights, optimizer
-// state and sum of its group's shards, and what has arrived of them (common/plan/arrivals.h).
+// Resident memory of a server function without shards. Beside it, it holds the weights and
+// optimizer state of its group's shards, a copy of both for the checkpoint that it writes, their
+// sum, and what has arrived of them (common/plan/arrivals.h).
 inline constexpr double kServerBaseMib = 32;
 // Copies of the exchanged vector in a worker, none of which is in the profile's resting memory:
 // weights, gradients, the shards in flight, and what a request has of them besides; at its end

@@ -70,6 +70,7 @@ const std::vector<BugInfo>& Bugs() {
        "direct-counted-twice",
        {Invariant::kWeights, Invariant::kModelDigest}},
       {PlantedBug::kDirectStoredForGood, "direct-stored-for-good", {Invariant::kStoreBounded}},
+      {PlantedBug::kCheckpointOfLiveWeights, "checkpoint-of-live-weights", {Invariant::kWeights}},
   };
   return bugs;
 }

@@ -40,6 +40,7 @@ enum class PlantedBug {
   kDirectStaleAnswer,
   kDirectCountedTwice,
   kDirectStoredForGood,
+  kCheckpointOfLiveWeights,
 };
 
 inline PlantedBug planted_bug = PlantedBug::kNone;

@@ -260,6 +260,15 @@ constexpr double kPeers = 0.3;
 constexpr double kWorkersServe = 0.25;
 constexpr double kDirect = 0.5;  // of those with connections
 
+// Drawn apart as well. Writing a checkpoint outlasts iterations, and at times the interval between
+// two; slices are long enough for the two that may be written at their end.
+void SlowDownCheckpoints(Dice dice, Scenario* scenario) {
+  if (!dice.Chance(0.3)) return;
+  const double seconds = dice.Real(0.2, 3);
+  scenario->store.checkpoint_seconds = seconds;
+  scenario->slice_seconds += 4 * seconds;
+}
+
 void ExchangeDirectly(Scenario* scenario) {
   scenario->plan.aggregation.transport = TransportKind::kDirect;
   for (PlanChange& change : scenario->plan_changes) {
@@ -353,6 +362,7 @@ Scenario MakeScenario(uint64_t seed) {
   if (scenario.platform.peers && Dice(MixSeed({seed, 0xd12ec7})).Chance(kDirect)) {
     ExchangeDirectly(&scenario);
   }
+  SlowDownCheckpoints(Dice(MixSeed({seed, 0xc4ec})), &scenario);
   return scenario;
 }
 
@@ -369,6 +379,7 @@ std::string Scenario::Brief() const {
          std::to_string(appointments.size()) + " crash appointments, " +
          std::to_string(disturbances.size()) + " disturbances, " +
          std::to_string(plan_changes.size()) + " plan changes" +
+         (store.checkpoint_seconds > 0 ? ", slow checkpoints" : "") +
          (store_is_files ? ", files, " + std::to_string(power_cuts.size()) + " power cuts" : "") +
          (replicas > 0 ? ", " + std::to_string(replicas) + " replicas" : "") +
          (kube_over_http ? ", HTTP to the API server" : "");

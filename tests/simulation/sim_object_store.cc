@@ -9,6 +9,10 @@ namespace {
 constexpr double kSlowRequests = 0.005;
 constexpr double kSlowFactor = 10;
 
+bool IsCheckpointPart(std::string_view key) {
+  return key.find("/checkpoints/") != std::string_view::npos && !key.ends_with(".json");
+}
+
 }  // namespace
 
 Status SimBucket::Put(const Write& write, bool repeated) {
@@ -165,6 +169,10 @@ Status SimObjectStore::Put(std::string_view key, std::span<const ByteView> parts
                            const PutOptions& options) {
   LDNN_RETURN_IF_ERROR(ValidateKey(key));
   LDNN_RETURN_IF_ERROR(Before("put", true));
+  const double slow = bucket_.timing_.checkpoint_seconds;
+  if (slow > 0 && IsCheckpointPart(key)) {
+    process_.runtime().clock.SleepFor(FromSeconds(slow * bucket_.scheduler_.random().Uniform()));
+  }
   size_t size = 0;
   for (const ByteView part : parts) size += part.size();
   auto bytes = std::make_shared<Bytes>();

@@ -24,6 +24,8 @@ struct StoreTiming {
   // A request takes up to (1 + jitter) x request_seconds; one in 200 ten times that.
   double jitter = 1;
   double bytes_per_second = 100e6;  // of one process, each way; transfers queue up
+  // Sending a checkpoint's part takes up to this much longer; its bytes are read at the end of it.
+  double checkpoint_seconds = 0;
   // A late repetition lands within this many seconds.
   double late_seconds = 3;
 };

@@ -7,6 +7,7 @@
 
 #include "common/protocol/object_header.h"
 #include "trainer_function/checkpoint/await_object.h"
+#include "trainer_function/transport/transfer_pool.h"
 
 namespace lambdadnn {
 namespace {
@@ -193,6 +194,20 @@ Status WriteCheckpointPart(const RoleContext& context, int64_t iteration, int sh
       .WithContext("writing checkpoint part " + key);
 }
 
+Status WriteCheckpointParts(const RoleContext& context, int64_t iteration, Range shards,
+                            const ParameterState& state) {
+  const ExecutionPlan& plan = context.request.plan;
+  TransferPool writes(context.runtime, context.interrupt, "checkpoint-part",
+                      static_cast<int>(std::min<int64_t>(shards.size(), kTransferThreads)));
+  for (auto shard = static_cast<int>(shards.begin); shard < shards.end; ++shard) {
+    const Range elements = ShardRange(plan.blocks(), plan.aggregation.shards, shard);
+    writes.Submit([&context, &state, iteration, shard, elements] {
+      return WriteCheckpointPart(context, iteration, shard, elements, state);
+    });
+  }
+  return writes.WaitIdle();
+}
+
 Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
                           CheckpointManifest manifest) {
   const SliceRequest& request = context.request;
@@ -222,11 +237,8 @@ Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
 
 Status WriteWholeCheckpoint(const RoleContext& context, int64_t iteration,
                             const ParameterState& state) {
-  const ExecutionPlan& plan = context.request.plan;
-  for (int shard = 0; shard < plan.aggregation.shards; ++shard) {
-    const Range elements = ShardRange(plan.blocks(), plan.aggregation.shards, shard);
-    LDNN_RETURN_IF_ERROR(WriteCheckpointPart(context, iteration, shard, elements, state));
-  }
+  const Range shards = {0, context.request.plan.aggregation.shards};
+  LDNN_RETURN_IF_ERROR(WriteCheckpointParts(context, iteration, shards, state));
   return CompleteCheckpoint(context, iteration, CheckpointManifest{});
 }
 

@@ -34,6 +34,10 @@ CheckpointReference CheckpointAt(const SliceRequest& request, int64_t iteration)
 Status WriteCheckpointPart(const RoleContext& context, int64_t iteration, int shard, Range elements,
                            const ParameterState& state);
 
+// The parts of these shards of the plan, several at once; `state` covers them.
+Status WriteCheckpointParts(const RoleContext& context, int64_t iteration, Range shards,
+                            const ParameterState& state);
+
 // Waits for all parts of the plan's shards, verifies their headers and writes the manifest;
 // `manifest` has stop_at and the epoch's loss already. Then deletes what is older than the newest
 // request.checkpoint_keep checkpoints and was not written by a later revision or incarnation; and

@@ -15,6 +15,7 @@ void StopAgreement::Observe(const ObjectHeader& header) {
   if (header.stop_at > 0) {
     (header.stop_is_final ? final_stop_ : slice_stop_).store(header.stop_at);
   }
+  if (header.skips_checkpoint) SkipCheckpoint(header.iteration);
 }
 
 void StopAgreement::Mark(TransferMetadata* metadata) const {
@@ -28,6 +29,7 @@ void StopAgreement::Mark(TransferMetadata* metadata) const {
   } else if (requested()) {
     metadata->stop_at = kStopRequested;
   }
+  metadata->skipped_checkpoint = skipped_checkpoint_.load();
 }
 
 void StopAgreement::Answer(int64_t version) {
@@ -38,6 +40,10 @@ void StopAgreement::Answer(int64_t version) {
 
 void StopAgreement::Finish(int64_t version) {
   if (final_stop_.load() == 0) final_stop_.store(SyncPolicy::EndToldWith(version));
+}
+
+void StopAgreement::SkipCheckpoint(int64_t version) {
+  skipped_checkpoint_.store(SyncPolicy::SkipToldWith(version));
 }
 
 int64_t StopAgreement::end() const {

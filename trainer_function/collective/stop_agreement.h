@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agreement on the last iteration of a slice. It travels with the exchanged objects, so that every
-// role ends with the same iteration and no clock influences the arithmetic
-// (docs/design/001-data-plane.md).
+// Agreement on the last iteration of a slice, and on checkpoints that are left out. It travels with
+// the exchanged objects, so that every role ends with the same iteration and all roots write the
+// same checkpoints, and no clock influences the arithmetic (docs/design/001-data-plane.md).
 //
 // A role that wants to stop writes kStopRequested into the headers of the objects that it pushes;
 // every reader repeats it. The root of shard 0 answers in the header of the weights of some version
 // v with the end, SyncPolicy::EndToldWith(v). Workers repeat it in the gradients that they compute
-// at v, so every server knows it before the last iteration ends. Thread-safe.
+// at v, so every server knows it before the last iteration ends. A checkpoint is left out in the
+// same way: the weights of version v tell that version v + 1 gets none. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -36,6 +37,13 @@ class StopAgreement {
   // `version`.
   void Finish(int64_t version);
 
+  // Root of shard 0 only, before it publishes the weights of `version`: what follows these gets no
+  // checkpoint.
+  void SkipCheckpoint(int64_t version);
+  // Whether the weights of `version` get no checkpoint. All roots know it once they have merged the
+  // gradients that make it.
+  bool skips_checkpoint(int64_t version) const { return skipped_checkpoint_.load() == version; }
+
   // Iterations that are done when the slice ends, as far as known now.
   int64_t end() const;
   // The training is over at end().
@@ -48,6 +56,7 @@ class StopAgreement {
   std::atomic<bool> requested_{false};
   std::atomic<int64_t> slice_stop_{0};  // 0 = not agreed yet
   std::atomic<int64_t> final_stop_{0};
+  std::atomic<int64_t> skipped_checkpoint_{0};  // the newest
 };
 
 }  // namespace lambdadnn

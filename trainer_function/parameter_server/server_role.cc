@@ -2,12 +2,12 @@
 #include "trainer_function/parameter_server/server_role.h"
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <optional>
 
 #include "common/plan/sync_policy.h"
 #include "common/protocol/class_weights.h"
+#include "trainer_function/checkpoint/checkpoint_writer.h"
 #include "trainer_function/checkpoint/evaluation_parts.h"
 #include "trainer_function/collective/tree_node.h"
 #include "trainer_function/parameter_server/optimizer.h"
@@ -16,6 +16,9 @@
 
 namespace lambdadnn {
 namespace {
+
+// When a slice ends, one checkpoint may be half written; the last one follows it.
+constexpr double kCheckpointsAtEnd = 2;
 
 class ServerRole {
  public:
@@ -30,8 +33,16 @@ class ServerRole {
 
   Status Run() {
     const Status status = Train();
-    // Also after a failure: this is where the job goes on.
-    if (completed_ >= 0) record_.checkpoint = CheckpointAt(context_.request, completed_);
+    if (writer_ == nullptr) return status;
+    {
+      // Also after a failure: this is where the job goes on. What is half written is of iterations
+      // that went well.
+      const PhaseScope scope(context_.phases, Phase::kCheckpoint);
+      (void)writer_->Wait();
+    }
+    const int64_t completed = writer_->completed();
+    if (completed >= 0) record_.checkpoint = CheckpointAt(context_.request, completed);
+    if (skipped_ > 0) record_.metrics[kCheckpointsSkippedMetric] = static_cast<double>(skipped_);
     return status;
   }
 
@@ -45,6 +56,16 @@ class ServerRole {
   Status CountEvaluation(int64_t version);
   Status DiscardBefore(int64_t iteration, const MergedShard& merged);
   Status Checkpoint(int64_t iteration, bool last);
+  // Of the weights of `version`, unless the slice ends with them, which needs one anyway.
+  bool IsCheckpointDue(int64_t version) const {
+    return plan_.checkpoint_every > 0 && version % plan_.checkpoint_every == 0;
+  }
+  // They may become the best, which is kept.
+  bool MayBecomeBest(int64_t version) const {
+    return context_.request.training.keep_best.has_value() &&
+           context_.request.evaluations().Includes(version);
+  }
+  void SkipCheckpointIfBusy(int64_t version);
   Status Completed(int64_t done, double seconds);
   void Report(int64_t done, double seconds);
   int64_t EpochIterations() const { return std::max<int64_t>(1, plan_.iterations_per_epoch); }
@@ -67,9 +88,9 @@ class ServerRole {
   std::unique_ptr<TreeNode> node_;
   std::unique_ptr<TransferPool> pushes_;
   std::unique_ptr<GarbageCollector> garbage_;
-  std::atomic<int64_t> completed_{-1};         // newest checkpoint completed in this slice
-  std::unique_ptr<TransferPool> completions_;  // of checkpoints
   std::unique_ptr<RootUpdate> update_;
+  std::unique_ptr<CheckpointWriter> writer_;  // roots only
+  int64_t skipped_ = 0;                       // checkpoints, by who leads
 };
 
 Status ServerRole::Load() {
@@ -104,8 +125,7 @@ Status ServerRole::Load() {
   const int64_t optimizer_start = start.warm ? request.first_iteration : 0;
   update_ = std::make_unique<RootUpdate>(context_, session_.transport(), session_.agreement(),
                                          *pushes_, state_, node_->shards(), optimizer_start);
-  completions_ =
-      std::make_unique<TransferPool>(context_.runtime, context_.interrupt, "manifest", 1);
+  writer_ = std::make_unique<CheckpointWriter>(context_, node_->shards(), state_);
   return OkStatus();
 }
 
@@ -145,7 +165,17 @@ Status ServerRole::Decide(int64_t iteration, const MergedShard& merged) {
     }
   }
   session_.agreement().Answer(SyncPolicy::VersionMade(iteration));
+  SkipCheckpointIfBusy(SyncPolicy::VersionMade(iteration));
   return OkStatus();
+}
+
+// Told with the weights of `version`, of those that follow: they are not published yet. A
+// checkpoint that is needed for more than falling back is never left out, but waited for.
+void ServerRole::SkipCheckpointIfBusy(int64_t version) {
+  const int64_t next = SyncPolicy::SkipToldWith(version);
+  if (IsCheckpointDue(next) && !MayBecomeBest(next) && writer_->busy()) {
+    session_.agreement().SkipCheckpoint(version);
+  }
 }
 
 Status ServerRole::CountEvaluation(int64_t version) {
@@ -201,13 +231,8 @@ Status ServerRole::RunIteration(int64_t iteration) {
 }
 
 Status ServerRole::Checkpoint(int64_t iteration, bool last) {
-  const PhaseScope timer(context_.phases, Phase::kCheckpoint);
-  for (int64_t shard = node_->shards().begin; shard < node_->shards().end; ++shard) {
-    const Range elements =
-        ShardRange(plan_.blocks(), plan_.aggregation.shards, static_cast<int>(shard));
-    LDNN_RETURN_IF_ERROR(
-        WriteCheckpointPart(context_, iteration, static_cast<int>(shard), elements, state_));
-  }
+  const PhaseScope scope(context_.phases, Phase::kCheckpoint);
+  LDNN_RETURN_IF_ERROR(writer_->Begin(iteration, state_));
   if (leads_) {
     const bool ends = last && session_.agreement().is_final();
     if (ends && context_.request.training.keep_best &&
@@ -221,19 +246,12 @@ Status ServerRole::Checkpoint(int64_t iteration, bool last) {
     manifest.stop_at = pending >= iteration ? pending : 0;
     manifest.epoch_loss_sum = epoch_loss_sum_;
     manifest.epoch_samples = epoch_samples_;
-    completions_->Submit([this, iteration, manifest]() -> Status {
-      LDNN_RETURN_IF_ERROR(CompleteCheckpoint(context_, iteration, manifest));
-      completed_.store(iteration);
-      return OkStatus();
-    });
+    writer_->Complete(std::move(manifest));
   }
-  if (last && leads_) LDNN_RETURN_IF_ERROR(completions_->WaitIdle());
-  if (last && !leads_) {
-    LDNN_RETURN_IF_ERROR(
-        AwaitCheckpoint(context_, CheckpointAt(context_.request, iteration)).status());
-  }
-  session_.budget().EndWorkTook(timer.Elapsed());
-  return OkStatus();
+  if (!last) return OkStatus();
+  LDNN_RETURN_IF_ERROR(writer_->Wait());
+  if (leads_) return OkStatus();
+  return AwaitCheckpoint(context_, CheckpointAt(context_.request, iteration)).status();
 }
 
 void ServerRole::Report(int64_t done, double seconds) {
@@ -252,13 +270,15 @@ void ServerRole::Report(int64_t done, double seconds) {
 
 Status ServerRole::Completed(int64_t done, double seconds) {
   Report(done, seconds);
-  const bool in_time = plan_.checkpoint_every > 0 && done % plan_.checkpoint_every == 0;
-  // It may become the best.
-  const bool evaluated = context_.request.training.keep_best.has_value() &&
-                         context_.request.evaluations().Includes(done);
-  if (is_root_ && (in_time || evaluated) && done < session_.agreement().end()) {
-    return Checkpoint(done, false);
-  }
+  if (!is_root_) return OkStatus();
+  // What could not be written beside the iterations ends the slice here.
+  LDNN_RETURN_IF_ERROR(writer_->Check());
+  session_.budget().EndWorkTook(kCheckpointsAtEnd * writer_->longest_seconds());
+  if (done >= session_.agreement().end()) return OkStatus();
+  if (MayBecomeBest(done)) return Checkpoint(done, false);
+  if (!IsCheckpointDue(done)) return OkStatus();
+  if (!session_.agreement().skips_checkpoint(done)) return Checkpoint(done, false);
+  if (leads_) ++skipped_;
   return OkStatus();
 }
 

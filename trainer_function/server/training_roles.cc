@@ -48,6 +48,7 @@ class HostedRoles {
     for (const Part& server : std::span(parts_).subspan(1)) {
       if (server.record.checkpoint) record->checkpoint = server.record.checkpoint;
       record->permanent = record->permanent || server.record.permanent;
+      record->metrics.insert(server.record.metrics.begin(), server.record.metrics.end());
     }
     if (!failure_.ok()) return failure_;
     for (const Part& server : std::span(parts_).subspan(1)) {

@@ -56,12 +56,15 @@ Status ExchangeProbe::MeasureCheckpoint(int64_t parameters) {
   const Bytes state(static_cast<size_t>(parameters) * sizeof(float) * static_cast<size_t>(vectors));
   const Bytes small(kManifestBytes);
   std::vector<double> writes;
+  std::vector<double> cpu;
   std::vector<double> reads;
   for (int i = 0; i < kCheckpointProbes; ++i) {
     LDNN_RETURN_IF_ERROR(context_.interrupt.Check());
+    const double cpu_before = environment_.cpu_seconds();
     const Instant begin = context_.runtime.clock.Now();
     LDNN_RETURN_IF_ERROR(context_.store.Put(part, state));
     LDNN_RETURN_IF_ERROR(context_.store.Put(manifest, small));
+    cpu.push_back(environment_.cpu_seconds() - cpu_before);
     context_.pace();
     const Instant written = context_.runtime.clock.Now();
     LDNN_RETURN_IF_ERROR(context_.store.Get(manifest).status());
@@ -73,6 +76,7 @@ Status ExchangeProbe::MeasureCheckpoint(int64_t parameters) {
   LDNN_RETURN_IF_ERROR(context_.store.Delete(part));
   LDNN_RETURN_IF_ERROR(context_.store.Delete(manifest));
   record_.metrics["checkpointSeconds"] = Median(writes);
+  record_.metrics["checkpointCpuSeconds"] = Median(cpu);
   record_.metrics["restoreSeconds"] = Median(reads);
   return OkStatus();
 }

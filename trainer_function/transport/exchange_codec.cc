@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "common/plan/sync_policy.h"
+
 namespace lambdadnn {
 
 ExchangeCodec::ExchangeCodec(const ExchangeScope& scope, const std::string& job_uid,
@@ -35,6 +37,8 @@ ObjectHeader ExchangeCodec::HeaderOf(const ExchangeObjectName& name,
   header.loss_sum = metadata.loss_sum;
   header.stop_at = metadata.stop_at;
   header.stop_is_final = metadata.stop_is_final;
+  header.skips_checkpoint = metadata.skipped_checkpoint > 0 &&
+                            metadata.skipped_checkpoint == SyncPolicy::SkipToldWith(name.iteration);
   header.payload_bytes = payload.size();
   return header;
 }

@@ -27,6 +27,9 @@ struct TransferMetadata {
   double loss_sum = 0;
   int64_t stop_at = 0;
   bool stop_is_final = false;
+  // Version of the weights that gets no checkpoint; 0 = none. Only the object that tells of it
+  // carries it: SyncPolicy::SkipToldWith.
+  int64_t skipped_checkpoint = 0;
 };
 
 // A pulled object. The payload lies in `bytes`, aligned for its type.

@@ -58,9 +58,13 @@ ExpectedTimes ExpectedTimesOf(const Plan& plan, const WorkloadProfile& profile) 
       1, predicted.iterations > 0 ? predicted.iterations : plan.iterations - plan.first_iteration);
   const auto iterations = static_cast<double>(count);
   const int64_t every = plan.checkpoint_every;
+  // Of CPU time, which both of its parts take at the quota of the plan's functions.
+  const double beside =
+      static_cast<double>(every > 0 ? (count - 1) / every : 0) * profile.checkpoint_cpu_seconds;
   const double on_the_way =
-      std::min(predicted[Term::kCheckpoint],
-               static_cast<double>(every > 0 ? count / every : 0) * profile.checkpoint_seconds);
+      beside > 0 ? std::max(0.0, predicted[Term::kCheckpoint] - profile.checkpoint_seconds) *
+                       beside / (beside + profile.finish_cpu_seconds)
+                 : 0;
   expected.compute = predicted[Term::kCompute];
   expected.exchange = predicted[Term::kCommunication] + on_the_way / iterations;
   if (plan.iterations_per_epoch > 0) {

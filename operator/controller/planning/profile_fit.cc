@@ -371,6 +371,7 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
     profile.worker_least_memory_mib = RoundedUpToKib(Metric(first->record, "leastMemoryMib"));
   }
   profile.checkpoint_seconds = MedianMetric(samples, "checkpointSeconds");
+  profile.checkpoint_cpu_seconds = MedianMetric(samples, "checkpointCpuSeconds");
   // Until a function that is warm already trains again, asked to through what lies in front of it;
   // data and model it has kept.
   profile.slice_overhead_seconds =

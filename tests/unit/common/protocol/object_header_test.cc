@@ -44,6 +44,17 @@ HeaderBytes Encoded(const ObjectHeader& header) {
 
 TEST(ObjectHeader, RoundTrips) { EXPECT_EQ(DecodeHeader(Encoded(Example())).value(), Example()); }
 
+TEST(ObjectHeader, FlagsAreIndependent) {
+  for (const bool is_final : {false, true}) {
+    for (const bool skips : {false, true}) {
+      ObjectHeader header = Example();
+      header.stop_is_final = is_final;
+      header.skips_checkpoint = skips;
+      EXPECT_EQ(DecodeHeader(Encoded(header)).value(), header);
+    }
+  }
+}
+
 TEST(ObjectHeader, BytesAreTheGoldenFile) {
   const std::string golden = ReadFile(SourcePath("tests/data/formats/object_header.bin")).value();
   const HeaderBytes bytes = Encoded(Example());

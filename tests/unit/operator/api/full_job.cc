@@ -20,6 +20,7 @@ WorkloadProfile FullProfile() {
   profile.release_seconds = 2.5;
   profile.slice_overhead_seconds = 1.5;
   profile.checkpoint_seconds = 0.05;
+  profile.checkpoint_cpu_seconds = 0.02;
   profile.iteration_cpu_seconds = 0.0015;
   profile.start_cpu_seconds = 0.4;
   profile.load_cpu_seconds_per_sample = 2e-5;

@@ -20,6 +20,7 @@ PlannerInput Known() {
   profile.evaluation_rate.intercept = 50;
   profile.merge_bytes_per_second = {1e9, Origin::kMeasured};
   profile.cold_start_seconds = profile.checkpoint_seconds = 0.5;
+  profile.checkpoint_cpu_seconds = 0.1;
   profile.iteration_cpu_seconds = 0.01;
   profile.worker_base_memory_mib = 120;
   Platform& platform = input.platform;

@@ -248,7 +248,27 @@ TEST(ExtendedModel, CheckpointsAsOftenAsTheIntervalAsks) {
   PlannerInput input = Simple();
   input.options.checkpoint_interval_seconds = 1.4;  // iterations of 0.675 s: every second one
   input.profile.checkpoint_seconds = 0.25;
-  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kCheckpoint], 4 * 0.25);
+  // Of the four the last is waited for.
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kCheckpoint], 0.25);
+  input.profile.checkpoint_cpu_seconds = 0.1;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kCheckpoint], 0.25 + 3 * 0.1);
+  input.options.checkpoint_interval_seconds = 0;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kCheckpoint], 0.25);
+}
+
+// Of the function that writes it.
+TEST(ExtendedModel, ACheckpointBesideIterationsTakesItsShareOfACore) {
+  PlannerInput input = QuarterCores();
+  input.options.checkpoint_interval_seconds = 1e-9;  // after each iteration
+  input.aggregation.server_memory_mib = 1024;
+  const auto checkpoints = [&] { return Predicted(input).predicted[Term::kCheckpoint]; };
+  input.profile.checkpoint_cpu_seconds = 0.1;
+  const double of_quarter = checkpoints();
+  input.aggregation.server_memory_mib = 512;
+  EXPECT_DOUBLE_EQ(checkpoints(), 2 * of_quarter);
+  input.aggregation.server_memory_mib.reset();
+  input.aggregation.placement = Placement::kWorkers;
+  EXPECT_DOUBLE_EQ(checkpoints(), of_quarter);
 }
 
 TEST(ExtendedModel, SlicesEndBeforeTheFunctionTimeout) {
@@ -417,9 +437,10 @@ TEST(ExtendedModel, ServersFitTheirShardsAndAShareOfACore) {
   EXPECT_EQ(server_mib(), 256);  // 250 milli-CPU
   input.aggregation.spread = 1;
   input.profile.model_bytes = 100 << 20;
-  EXPECT_EQ(server_mib(), 256);  // 32 + (1 + 1) x 100, and what arrives
+  // 32 + (1 + 1 + 1) x 100 (weights, sum, the checkpoint's copy), and what arrives.
+  EXPECT_EQ(server_mib(), 384);
   input.limits.optimizer_state_vectors = 2;
-  EXPECT_EQ(server_mib(), 512);
+  EXPECT_EQ(server_mib(), 768);
 }
 
 TEST(ExtendedModel, AServerHoldsAsMuchAsArrivesAtATime) {
@@ -431,14 +452,14 @@ TEST(ExtendedModel, AServerHoldsAsMuchAsArrivesAtATime) {
     plan.layers = std::move(layers);
     return NeededServerMib(plan, kElements, vectors);
   };
-  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 1}), 32 + 200 + 100);  // one worker, one shard
-  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}), 32 + 200 + 2 * 100);
-  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}, 2), 32 + 400 + 2 * 100);
-  EXPECT_DOUBLE_EQ(needed(4, 1, {1, 8}), 32 + 200 + 2 * 25);
-  EXPECT_DOUBLE_EQ(needed(10, 1, {1, 8}), 32 + 200 + 6 * 10);
-  EXPECT_DOUBLE_EQ(needed(40, 1, {1, 8}), 32 + 200 + 8 * 2.5);
-  EXPECT_DOUBLE_EQ(needed(4, 4, {1, 8}), 32 + 50 + 2 * 25);
-  EXPECT_DOUBLE_EQ(needed(40, 40, {1, 2}), 32 + 5 + 2 * 2.5);
+  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 1}), 32 + 300 + 100);  // one worker, one shard
+  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}), 32 + 300 + 2 * 100);
+  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}, 2), 32 + 700 + 2 * 100);
+  EXPECT_DOUBLE_EQ(needed(4, 1, {1, 8}), 32 + 300 + 2 * 25);
+  EXPECT_DOUBLE_EQ(needed(10, 1, {1, 8}), 32 + 300 + 6 * 10);
+  EXPECT_DOUBLE_EQ(needed(40, 1, {1, 8}), 32 + 300 + 8 * 2.5);
+  EXPECT_DOUBLE_EQ(needed(4, 4, {1, 8}), 32 + 75 + 2 * 25);
+  EXPECT_DOUBLE_EQ(needed(40, 40, {1, 2}), 32 + 7.5 + 2 * 2.5);
 }
 
 TEST(ExtendedModel, PlansAreComplete) {

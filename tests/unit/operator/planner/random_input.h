@@ -67,6 +67,7 @@ inline PlannerInput RandomExtendedInput(uint64_t seed) {
   profile.cold_start_seconds = choose.Real(0, 10);
   profile.slice_overhead_seconds = choose.Real(0, 5);
   profile.checkpoint_seconds = choose.Real(0, 1);
+  profile.checkpoint_cpu_seconds = profile.checkpoint_seconds / 2;
   profile.worker_base_memory_mib = choose.Chance(0.5) ? choose.Real(0, 400) : 0;
   profile.worker_bytes_per_sample = choose.Chance(0.5) ? choose.Scale(1, 1e7) : 0;
   if (choose.Chance(0.5)) {

@@ -3,17 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include "trainer_function/transport/exchange_codec.h"
+
 namespace lambdadnn {
 namespace {
 
-// What `from` writes, `to` reads.
-void Pass(const StopAgreement& from, StopAgreement& to) {
+// What `from` writes of an iteration, or of the version of its weights, `to` reads.
+void Pass(const StopAgreement& from, StopAgreement& to, int64_t iteration = 1) {
   TransferMetadata metadata;
   from.Mark(&metadata);
-  ObjectHeader header;
-  header.stop_at = metadata.stop_at;
-  header.stop_is_final = metadata.stop_is_final;
-  to.Observe(header);
+  const ExchangeCodec codec({"p", 1, 0}, "uid", 16);
+  const ExchangeObjectName name = {ObjectKind::kGradient, iteration, 0, 0, 0};
+  to.Observe(codec.HeaderOf(name, metadata, {}));
 }
 
 TEST(StopAgreement, WithoutARequestThePlanEnds) {
@@ -65,6 +66,33 @@ TEST(StopAgreement, ASliceThatEndsBeforeTheTrainingsEndHandsItOn) {
   StopAgreement next(100, root.pending_stop());  // through the manifest
   EXPECT_EQ(next.end(), 11);
   EXPECT_TRUE(next.is_final());
+}
+
+TEST(StopAgreement, ASkippedCheckpointIsKnownToAllRootsBeforeItsVersionIsMade) {
+  StopAgreement leader(100, 0);
+  StopAgreement worker(100, 0);
+  StopAgreement leaf(100, 0);
+  StopAgreement root(100, 0);
+  const auto round = [&](int64_t version) {
+    Pass(leader, worker, version);  // weights
+    Pass(worker, leaf, version);    // gradients of the iteration that reads them
+    Pass(leaf, root, version);
+  };
+  leader.SkipCheckpoint(5);
+  EXPECT_TRUE(leader.skips_checkpoint(6));
+  round(5);
+  for (const StopAgreement* role : {&worker, &leaf, &root}) {
+    EXPECT_TRUE(role->skips_checkpoint(6));
+    EXPECT_FALSE(role->skips_checkpoint(5));
+    EXPECT_FALSE(role->skips_checkpoint(7));
+  }
+  round(6);
+  EXPECT_TRUE(root.skips_checkpoint(6));
+  EXPECT_FALSE(root.skips_checkpoint(7)) << "each version is told of anew";
+  leader.SkipCheckpoint(7);
+  round(7);
+  EXPECT_TRUE(root.skips_checkpoint(8));
+  EXPECT_EQ(root.end(), 100);
 }
 
 TEST(StopAgreement, TheLastIterationIsAnEndAsWell) {

@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/support/gate.h"
 #include "tests/support/role_bench.h"
 
 namespace lambdadnn {
@@ -123,6 +126,100 @@ TEST(ServerRole, CheckpointsAsOftenAsPlanned) {
   ASSERT_TRUE(PushGradients(bench, 4, 2).ok());
   ASSERT_TRUE(RunServerRole(bench.session()).ok());
   EXPECT_EQ(bench.Keys("manifest.json").size(), 3u) << "0, 2 and 4";
+}
+
+// Holds what is written of the checkpoint of iteration 2 until the weights of `version` are pushed.
+void HoldCheckpoint(RoleBench& bench, Gate& gate, int64_t version) {
+  const std::string weights = "/" + std::to_string(version) + "/w/";
+  bench.store.SetScript(
+      [&gate, weights](StoreOperation operation, std::string_view key, bool done) {
+        if (operation != StoreOperation::kPut) return OkStatus();
+        if (done && key.find(weights) != std::string_view::npos) gate.Open();
+        if (!done && key.find("/checkpoints/2/") != std::string_view::npos) {
+          EXPECT_TRUE(gate.Pass()) << key;
+        }
+        return OkStatus();
+      });
+}
+
+TEST(ServerRole, IterationsGoOnWhileACheckpointIsWritten) {
+  HarnessJob job = Job({1, 2});
+  job.epochs = 3;  // 12 iterations
+  job.checkpoint_every = 2;
+  job.checkpoint_keep = 10;
+  RoleBench bench(job, ServerOf(job, {1, 0, 0}));
+  ASSERT_TRUE(bench.WriteCheckpoint(0, 10).ok());
+  ASSERT_TRUE(PushGradients(bench, 12, 2).ok());
+  Gate gate;
+  HoldCheckpoint(bench, gate, 9);
+  ASSERT_TRUE(RunServerRole(bench.session()).ok());
+  const SliceRecord& record = bench.session().record();
+  EXPECT_EQ(record.next_iteration, 12);
+  EXPECT_EQ(record.checkpoint, CheckpointAt(bench.request, 12));
+  // They came due while that of 2 was written, or were told of then.
+  EXPECT_EQ(record.metrics.at(kCheckpointsSkippedMetric), 4);
+  for (const int64_t iteration : {4, 6, 8, 10}) {
+    const std::string folder = "/checkpoints/" + std::to_string(iteration) + "/";
+    EXPECT_THAT(bench.Keys(folder), IsEmpty());
+  }
+  // What was written meanwhile is what the iterations began with: two of a mean gradient of 0.5.
+  const CheckpointReference second = CheckpointAt(bench.request, 2);
+  ParameterState written = ParameterState::Zero({0, job.parameters}, 0);
+  ASSERT_TRUE(
+      ReadCheckpoint(bench.memory, second, ReadManifest(bench.memory, second).value(), &written)
+          .ok());
+  EXPECT_EQ(written.weights, std::vector<float>(static_cast<size_t>(job.parameters), 9.5F));
+}
+
+TEST(ServerRole, TheLastCheckpointFollowsTheOneThatIsBeingWritten) {
+  HarnessJob job = Job({1, 2});
+  job.checkpoint_every = 2;
+  job.checkpoint_keep = 10;
+  RoleBench bench(job, ServerOf(job, {1, 0, 0}));
+  ASSERT_TRUE(bench.WriteCheckpoint(0, 10).ok());
+  ASSERT_TRUE(PushGradients(bench, 4, 2).ok());
+  Gate gate;
+  HoldCheckpoint(bench, gate, 4);
+  ASSERT_TRUE(RunServerRole(bench.session()).ok());
+  EXPECT_EQ(bench.Keys("manifest.json").size(), 3u) << "0, 2 and 4";
+  EXPECT_FALSE(bench.session().record().metrics.contains(kCheckpointsSkippedMetric));
+}
+
+// With the error that a slice had which waited for it.
+TEST(ServerRole, ACheckpointThatCannotBeWrittenEndsTheSlice) {
+  for (const char* const what : {"/checkpoints/2/r1.i0/s1", "/checkpoints/2/r1.i0/manifest.json"}) {
+    HarnessJob job = Job({1, 2});
+    job.checkpoint_every = 2;
+    RoleBench bench(job, ServerOf(job, {1, 0, 0}));
+    ASSERT_TRUE(bench.WriteCheckpoint(0, 10).ok());
+    ASSERT_TRUE(PushGradients(bench, 4, 2).ok());
+    bench.store.SetScript([what](StoreOperation operation, std::string_view key, bool done) {
+      const bool fails = operation == StoreOperation::kPut && !done && key.ends_with(what);
+      return fails ? PermissionDeniedError("not allowed") : OkStatus();
+    });
+    const Status status = RunServerRole(bench.session());
+    EXPECT_EQ(status.code(), StatusCode::kPermissionDenied) << what;
+    EXPECT_THAT(status.message(), HasSubstr("writing checkpoint "));
+    EXPECT_THAT(status.message(), HasSubstr(what));
+    EXPECT_EQ(bench.session().record().checkpoint, CheckpointAt(bench.request, 0))
+        << "where the slice began";
+    EXPECT_THAT(bench.Keys("/checkpoints/4/"), IsEmpty());
+  }
+}
+
+// Also after a failure: this is where the job goes on.
+TEST(ServerRole, AFailureWaitsForTheCheckpointThatIsBeingWritten) {
+  HarnessJob job = Job({1, 2});
+  job.checkpoint_every = 2;
+  RoleBench bench(job, ServerOf(job, {1, 0, 0}));
+  ASSERT_TRUE(bench.WriteCheckpoint(0, 10).ok());
+  ASSERT_TRUE(PushGradients(bench, 3, 2).ok());
+  ASSERT_TRUE(bench.Push(ObjectKind::kGradient, 3, 0, 0, 1, {{}, 2, std::nan(""), 0, false}).ok());
+  ASSERT_TRUE(bench.Push(ObjectKind::kGradient, 3, 0, 1, 1, {{}, 2, 6, 0, false}).ok());
+  Gate gate;
+  HoldCheckpoint(bench, gate, 3);
+  EXPECT_THAT(RunServerRole(bench.session()).message(), HasSubstr("the loss of iteration 3"));
+  EXPECT_EQ(bench.session().record().checkpoint, CheckpointAt(bench.request, 2));
 }
 
 TEST(ServerRole, ALossLowEnoughEndsTheTraining) {

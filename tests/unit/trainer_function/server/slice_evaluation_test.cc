@@ -7,6 +7,7 @@
 #include "common/checkpoint_index/checkpoint_index.h"
 #include "common/objectstore/memory_object_store.h"
 #include "common/protocol/object_keys.h"
+#include "tests/support/faulty_object_store.h"
 #include "tests/support/slice_harness.h"
 
 namespace lambdadnn {
@@ -196,13 +197,25 @@ TEST_F(SliceEvaluation, TheCheckpointOfTheBestModelOutlivesOlderOnes) {
   HarnessJob job = DivergingJob();
   job.checkpoint_every = 2;
   job.checkpoint_keep = 1;
-  MemoryObjectStore store;
-  SliceHarness harness(runtime_, store, job);
-  ASSERT_TRUE(harness.Run(0, std::nullopt).AllAre(SliceOutcome::kFinished));
-  std::vector<int64_t> iterations;
-  const auto kept = ListCheckpoints(store, kOfJob).value();
-  for (const CheckpointReference& each : kept) iterations.push_back(each.iteration);
-  EXPECT_THAT(iterations, ElementsAre(3 * kEpoch, kEpoch));
+  // Where writing one takes longer than the iterations up to the next, others are left out.
+  for (const auto takes : {std::chrono::milliseconds(0), std::chrono::milliseconds(10)}) {
+    MemoryObjectStore store;
+    SliceHarness harness(runtime_, store, job);
+    harness.WrapStores([&](const Role&, ObjectStore& of_role) -> std::unique_ptr<ObjectStore> {
+      auto wrapped = std::make_unique<FaultyObjectStore>(of_role, runtime_, StoreFaults{});
+      wrapped->SetScript([&](StoreOperation operation, std::string_view key, bool done) {
+        const bool part = key.find("/checkpoints/") != std::string_view::npos;
+        if (operation == StoreOperation::kPut && part && !done) clock_.SleepFor(takes);
+        return OkStatus();
+      });
+      return wrapped;
+    });
+    ASSERT_TRUE(harness.Run(0, std::nullopt).AllAre(SliceOutcome::kFinished));
+    std::vector<int64_t> iterations;
+    const auto kept = ListCheckpoints(store, kOfJob).value();
+    for (const CheckpointReference& each : kept) iterations.push_back(each.iteration);
+    EXPECT_THAT(iterations, ElementsAre(3 * kEpoch, kEpoch));
+  }
 }
 
 TEST_F(SliceEvaluation, OfEvaluationsNothingStaysInTheStore) {

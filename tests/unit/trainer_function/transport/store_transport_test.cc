@@ -51,6 +51,17 @@ TEST_F(StoreTransportTest, WhatIsPushedIsPulled) {
   EXPECT_TRUE(std::ranges::equal(received.values<float>(), values_));
 }
 
+// Told with what the version after it is made of, and with nothing else.
+TEST_F(StoreTransportTest, ASkippedCheckpointIsToldWithTheVersionBefore) {
+  for (const int64_t skipped : {0, 7, 8, 9}) {
+    TransferMetadata metadata;
+    metadata.elements = kElements;
+    metadata.skipped_checkpoint = skipped;
+    ASSERT_TRUE(transport_.Push(kName, metadata, AsBytes(std::span<const float>(values_))).ok());
+    EXPECT_EQ(transport_.Pull(kName, kElements)->header.skips_checkpoint, skipped == 8) << skipped;
+  }
+}
+
 TEST_F(StoreTransportTest, NormsAreOneDoubleABlock) {
   const Range elements = {0, 2 * kDefaultBlockElements + 1};
   const ExchangeObjectName name = {ObjectKind::kNorms, 7, 2, 0, 0};

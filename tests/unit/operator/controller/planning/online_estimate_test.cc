@@ -319,10 +319,13 @@ TEST(ExpectedTimes, DivideCheckpointsIntoThoseOnTheWayAndTheTrainedModels) {
   Plan plan = TestPlan();
   plan.checkpoint_every = 100;
   WorkloadProfile profile;
-  profile.checkpoint_seconds = 0.05;  // 20 of them
+  // 2 s: the last one, 19 before it, and the model.
+  profile.checkpoint_seconds = 0.5;
+  profile.checkpoint_cpu_seconds = 0.05;
+  profile.finish_cpu_seconds = 0.55;
   const ExpectedTimes expected = ExpectedTimesOf(plan, profile);
-  EXPECT_DOUBLE_EQ(expected.exchange, 0.2 + 1.0 / 2000);
-  EXPECT_DOUBLE_EQ(expected.end, 1 + 1);
+  EXPECT_DOUBLE_EQ(expected.exchange, 0.2 + 0.95 / 2000);
+  EXPECT_DOUBLE_EQ(expected.end, 1.05 + 1);
   EXPECT_DOUBLE_EQ(expected.evaluation, 10);
   EXPECT_DOUBLE_EQ(expected.start, 4);
 }

@@ -343,10 +343,12 @@ TEST(FitProfile, AnotherSliceTakesWritingAndReadingACheckpoint) {
   std::vector<ProfileSample> samples = {Measured(1024, 0.1), Measured(512, 0.2),
                                         Measured(256, 0.4)};
   samples[0].record.metrics["checkpointSeconds"] = 0.01;
+  samples[0].record.metrics["checkpointCpuSeconds"] = 0.004;
   samples[0].record.metrics["restoreSeconds"] = 0.02;
   const Result<ProfileFit> fit = FitProfile(samples, 32, {1});
   ASSERT_TRUE(fit.ok());
   EXPECT_DOUBLE_EQ(fit->profile.checkpoint_seconds, 0.01);
+  EXPECT_DOUBLE_EQ(fit->profile.checkpoint_cpu_seconds, 0.004);
   EXPECT_DOUBLE_EQ(fit->profile.slice_overhead_seconds, 0.03);
 }
 
