@@ -170,9 +170,11 @@ install_tree() {
     *) targets=lambdadnn-$1 ;;
   esac
   if [ "$compile" = 1 ]; then
+    [ "$1" = server ] || scripts/arrow.sh fetch ${suffix:+aarch64}
     [ -z "$suffix" ] || scripts/sysroot.sh make ${mirror:+--mirror "$mirror"}
     [ "$from" != "$upstream" ] || scripts/libtorch.sh fetch ${suffix:+aarch64}
-    [ -f "build/$from/build.ninja" ] || cmake --preset "$from" >/dev/null
+    # A build folder of before the fetch does not know of what was fetched.
+    grep -qs liblambdadnn_parquet "build/$from/build.ninja" || cmake --preset "$from" >/dev/null
     # shellcheck disable=SC2086
     cmake --build "build/$from" --target $targets >"$FOLDER/compile.log" 2>&1 ||
       { tail -40 "$FOLDER/compile.log" >&2; fail "the programs of image $1 do not compile"; }

@@ -8,11 +8,10 @@
 #
 # It is this machine's architecture unless told.
 set -euo pipefail
+# shellcheck disable=SC1091
+. "$(dirname "${BASH_SOURCE[0]}")/wheel.sh"
 
 readonly VERSION=2.15.0
-readonly PYTHON=311
-
-fail() { echo "error: $*" >&2; exit 1; }
 
 # What a program on CPUs loads; for aarch64 its BLAS (NVPL) and the Arm Compute Library are files of their own.
 architecture=${2:-$(uname -m)}
@@ -27,39 +26,7 @@ case "$architecture" in
 esac
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn/libtorch-$VERSION-${sha256:0:8}
 
-fetch() {
-  [ -f "$folder/version" ] && return
-  python3 -m pip --version >/dev/null 2>&1 || fail "pip is needed to fetch LibTorch; run scripts/setup.sh --images"
-  mkdir -p "$(dirname "$folder")"
-  work=$(mktemp -d "$folder.XXXXXX")
-  trap 'rm -rf "$work"' EXIT
-  echo "fetching LibTorch $VERSION for $architecture into $folder"
-  echo "torch==$VERSION --hash=sha256:$sha256" >"$work/requirements"
-  python3 -m pip download --quiet --no-cache-dir --no-deps --require-hashes --only-binary :all: \
-    --python-version $PYTHON --implementation cp --abi cp$PYTHON --platform "manylinux_2_28_$architecture" \
-    --dest "$work" -r "$work/requirements" >&2 || fail "pip could not fetch torch $VERSION, see above; is a package index reachable?"
-  python3 - "$work" "${libraries[@]}" <<'EOF'
-import pathlib, sys, zipfile
-work, libraries = pathlib.Path(sys.argv[1]), [f"torch/lib/{name}" for name in sys.argv[2:]]
-with zipfile.ZipFile(next(work.glob("*.whl"))) as wheel:
-    for name in wheel.namelist():
-        folder, _, rest = name.partition("/")
-        if name in libraries:
-            target = work / "new/lib" / pathlib.Path(name).name
-        elif name.startswith("torch/include/"):
-            target = work / "new" / rest
-        elif folder.endswith(".dist-info") and rest.startswith("licenses/"):
-            target = work / "new" / rest
-        else:
-            continue
-        if not name.endswith("/"):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(wheel.read(name))
-EOF
-  echo "$VERSION" >"$work/new/version"
-  rm -rf "$folder"
-  mv "$work/new" "$folder"
-}
+fetch() { keep_wheel "$folder" torch $VERSION "$sha256" "$architecture" "${libraries[@]/#/lib/}"; }
 
 case "${1:-}" in
   fetch) fetch ;;

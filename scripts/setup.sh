@@ -23,7 +23,7 @@ readonly TEST_LIBRARY_PACKAGES=(libgtest-dev libgmock-dev librapidcheck-dev)
 readonly BUILD_PACKAGES=(
   "${COMPILE_PACKAGES[@]}"
   libtorch-dev libopenblas0-openmp
-  "${TEST_LIBRARY_PACKAGES[@]}" libbenchmark-dev python3 patch
+  "${TEST_LIBRARY_PACKAGES[@]}" libbenchmark-dev python3 python3-pip patch
 )
 readonly TEST_PACKAGES=(
   clang-14 libclang-rt-14-dev clang-format-19 clang-tidy-19 shellcheck python3 python3-pip python3-pytest
@@ -102,6 +102,7 @@ update_lists() {
 mapfile -t missing < <(missing_packages "${wanted[@]}")
 if [ "$mode" = check ]; then
   [ -x "$(ruff_folder)/bin/ruff" ] || missing+=("$(basename "$(ruff_folder)")")
+  ! arrow=$(scripts/arrow.sh path 2>/dev/null) || [ -f "$arrow/version" ] || missing+=("$(basename "$arrow")")
   [ ${#missing[@]} -eq 0 ] && { echo "everything is installed"; exit 0; }
   echo "missing: ${missing[*]}"
   exit 1
@@ -155,6 +156,12 @@ if [[ "$mode" = all || "$mode" = cluster ]] && ! go_is_new_enough; then
     mv "$cache.new" "$cache"
   fi
   echo "Go $GO_VERSION: $cache/bin/go"
+fi
+
+# What reads Parquet files, which no package of Debian 12 has. Without it a build refuses them; the tests want it.
+if [[ "$mode" = all || "$mode" = build ]] && scripts/arrow.sh path >/dev/null && ! scripts/arrow.sh fetch; then
+  [ "$mode" = build ] || exit 4
+  echo "going on without it: Parquet files will be refused"
 fi
 
 if [ "$mode" = all ] && [ ! -x "$(ruff_folder)/bin/ruff" ]; then

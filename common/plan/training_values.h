@@ -15,14 +15,16 @@ enum class DatasetFormat {
   kNpy,
   kWebDataset,
   kImageFolder,
-  kText
+  kText,
+  kParquet
 };
 template <>
-inline constexpr auto kEnumNames<DatasetFormat> =
-    EnumNameTable("IDX", "CIFAR10", "CIFAR100", "CSV", "NPY", "WebDataset", "ImageFolder", "Text");
-// Images of any size, in files of their own.
+inline constexpr auto kEnumNames<DatasetFormat> = EnumNameTable(
+    "IDX", "CIFAR10", "CIFAR100", "CSV", "NPY", "WebDataset", "ImageFolder", "Text", "Parquet");
+// Files that are found by listing a folder, and may hold images of any size, as JPEG or PNG.
 constexpr bool HasImageFiles(DatasetFormat format) {
-  return format == DatasetFormat::kWebDataset || format == DatasetFormat::kImageFolder;
+  return format == DatasetFormat::kWebDataset || format == DatasetFormat::kImageFolder ||
+         format == DatasetFormat::kParquet;
 }
 // Whether a sample that cannot be read may be passed over.
 constexpr bool MaySkipBadSamples(DatasetFormat format) {

@@ -32,7 +32,7 @@ struct RenderedDigitsConfig {
   uint64_t seed = 0;
 };
 
-// What images of WebDataset and ImageFolder are brought to.
+// What images of WebDataset, ImageFolder and Parquet are brought to.
 struct ImageConfig {
   int64_t height = 0;  // 0 = that of the files, which all have the same; so is the width
   int64_t width = 0;
@@ -55,11 +55,11 @@ struct DatasetConfig {
   DatasetFormat format = DatasetFormat::kIdx;
   std::vector<int64_t> feature_shape;  // [] = what the file says
   int classes = 0;                     // 0 = what the files say
-  // CSV and NPY, which say nothing: whole labels are classes, and not numbers to predict. Follows
-  // from the loss (DatasetOf), so that requests do not carry it.
+  // CSV, NPY and Parquet, which say nothing: whole labels are classes, and not numbers to predict.
+  // Follows from the loss (DatasetOf), so that requests do not carry it.
   bool labels_imply_classes = false;
-  // All labels are looked at when the set is opened (IDX, CSV, NPY): so the first function of a job
-  // finds those outside the classes, and not the one that trains on them.
+  // All labels are looked at when the set is opened (IDX, CSV, NPY, Parquet): so the first function
+  // of a job finds those outside the classes, and not the one that trains on them.
   bool check_labels = false;
   // Opening looks at the labels of so many records (CSV: at so many rows) and at no more, which are
   // then the set's samples; implied classes are those seen. 0 = all.
@@ -72,7 +72,7 @@ struct DatasetConfig {
   std::vector<double> channel_standard_deviation;
   double scale = 1;  // multiplied before normalising: IDX and CIFAR bytes use 1/255
   Augmentation augment;
-  std::string label_column;  // CSV: name or index; empty = last
+  std::string label_column;  // CSV and Parquet: name or index; empty = last (Parquet: or "label")
   bool csv_header = true;
   CifarLabels cifar100_labels = CifarLabels::kFine;
   ImageConfig image;

@@ -33,8 +33,8 @@ constexpr JobRule kRules[] = {
     {"spec.dataset", "", "set exactly one of uri and renderedDigits",
      [](const Json& self, const Json*) { return Has(self, "uri") != Has(self, "renderedDigits"); }},
     {"spec.dataset", "",
-     "format is required with uri: IDX, CIFAR10, CIFAR100, CSV, NPY, WebDataset, ImageFolder or "
-     "Text",
+     "format is required with uri: IDX, CIFAR10, CIFAR100, CSV, NPY, WebDataset, ImageFolder, Text "
+     "or Parquet",
      [](const Json& self, const Json*) { return !Has(self, "uri") || Has(self, "format"); }},
     {"spec.dataset", "", "rendered digits are of format IDX; remove format",
      [](const Json& self, const Json*) {
@@ -50,15 +50,19 @@ constexpr JobRule kRules[] = {
        return !Has(self, "cifar100") || FormatOf(self) == DatasetFormat::kCifar100;
      }},
     {"spec.dataset", "",
-     "image belongs to formats WebDataset and ImageFolder; remove it or use one of them",
+     "image belongs to formats WebDataset, ImageFolder and Parquet; remove it or use one of them",
      [](const Json& self, const Json*) { return !Has(self, "image") || IsOfImageFiles(self); }},
     {"spec.dataset", "",
-     "onBadSample Skip belongs to formats WebDataset, ImageFolder and Text; remove it or use one "
-     "of them",
+     "onBadSample Skip belongs to formats WebDataset, ImageFolder, Parquet and Text; remove it or "
+     "use one of them",
      [](const Json& self, const Json*) {
        const auto format = FormatOf(self);
        return FindEnum<BadSamples>(Text(self, "onBadSample")) != BadSamples::kSkip ||
               (format.has_value() && MaySkipBadSamples(*format));
+     }},
+    {"spec.dataset", "", "parquet belongs to format Parquet; remove it or use format Parquet",
+     [](const Json& self, const Json*) {
+       return !Has(self, "parquet") || FormatOf(self) == DatasetFormat::kParquet;
      }},
     {"spec.dataset", "", "text belongs to format Text; remove it or use format Text",
      [](const Json& self, const Json*) {

@@ -70,9 +70,14 @@ struct DatasetSpec {
     bool header = true;
     friend bool operator==(const Csv&, const Csv&) = default;
   };
-  std::optional<Csv> csv;                      // with format CSV alone
+  std::optional<Csv> csv;  // with format CSV alone
+  struct Parquet {
+    std::string label_column;  // name or index; empty = "label", or the last one
+    friend bool operator==(const Parquet&, const Parquet&) = default;
+  };
+  std::optional<Parquet> parquet;              // with format Parquet alone
   std::optional<CifarLabels> cifar100_labels;  // with format CIFAR100 alone
-  // With formats WebDataset and ImageFolder alone.
+  // With formats WebDataset, ImageFolder and Parquet alone.
   struct Images {
     int64_t height = 0;
     int64_t width = 0;

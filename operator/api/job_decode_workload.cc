@@ -174,6 +174,11 @@ DatasetSpec DecodeDataset(const Json& json, Errors* errors) {
     nested.Finish();
     dataset.csv = options;
   }
+  if (const Json* parquet = reader.Child("parquet")) {
+    JsonReader nested(*parquet, reader.PathOf("parquet"), errors);
+    nested.Optional("labelColumn", &dataset.parquet.emplace().label_column);
+    nested.Finish();
+  }
   if (const Json* cifar = reader.Child("cifar100")) {
     JsonReader nested(*cifar, reader.PathOf("cifar100"), errors);
     nested.Optional("labels", &dataset.cifar100_labels.emplace(CifarLabels::kFine));

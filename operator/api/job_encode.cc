@@ -109,6 +109,10 @@ Json EncodeDataset(const DatasetSpec& dataset) {
     json["csv"] = {{"header", dataset.csv->header}};
     PutText(&json["csv"], "labelColumn", dataset.csv->label_column);
   }
+  if (dataset.parquet) {
+    json["parquet"] = Json::object();
+    PutText(&json["parquet"], "labelColumn", dataset.parquet->label_column);
+  }
   for (const double mean : dataset.channel_mean) {
     json["normalize"]["channelMean"].push_back(FormatDouble(mean));
   }

@@ -21,8 +21,8 @@ std::string WithoutSlash(std::string uri) {
 
 // The same rule as the readers of data sets have.
 bool IsDataFile(const std::string& name) {
-  static constexpr std::array kEndings = {".csv",   ".npy", ".npz", ".bin",
-                                          "-ubyte", ".gz",  ".tar", ".txt"};
+  static constexpr std::array kEndings = {".csv", ".npy", ".npz", ".bin",    "-ubyte",
+                                          ".gz",  ".tar", ".txt", ".parquet"};
   return std::any_of(kEndings.begin(), kEndings.end(),
                      [&](const char* ending) { return name.ends_with(ending); });
 }

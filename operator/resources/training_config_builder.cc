@@ -46,6 +46,7 @@ DatasetConfig BuildDataset(const DatasetSpec& spec) {
     dataset.label_column = spec.csv->label_column;
     dataset.csv_header = spec.csv->header;
   }
+  if (spec.parquet) dataset.label_column = spec.parquet->label_column;
   dataset.channel_mean = spec.channel_mean;
   dataset.channel_standard_deviation = spec.channel_standard_deviation;
   if (spec.image) {

@@ -120,9 +120,10 @@ class Definitions(unittest.TestCase):
         self.assertEqual(set(machines), set(ELF_MACHINES))
         doctor = (ROOT / "operator/cli/cluster/node_check.cc").read_text()
         self.assertEqual(list(machines), re.findall(r'"(\w+)"', re.search(r"kArchitectures = \{(.*?)\}", doctor)[1]))
-        libtorch = (ROOT / "scripts/libtorch.sh").read_text()
-        self.assertEqual(list(machines.values()), re.findall(r"^  (\w+)\)(?:$| sha256)", libtorch, re.MULTILINE))
-        self.assertEqual(len(machines), len(set(re.findall("sha256=([0-9a-f]{64})", libtorch))))
+        for name in ("libtorch", "arrow"):
+            script = (ROOT / f"scripts/{name}.sh").read_text()
+            self.assertEqual(list(machines.values()), re.findall(r"^  (\w+)\)(?:$| sha256)", script, re.MULTILINE))
+            self.assertEqual(len(machines), len(set(re.findall("sha256=([0-9a-f]{64})", script))))
         for architecture in machines:
             self.assertIn(f'"$platform" = linux/{architecture}', (ROOT / "scripts/images.sh").read_text())
 

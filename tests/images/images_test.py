@@ -194,7 +194,7 @@ class BuiltImages(unittest.TestCase):
                 self.assertIn(f"usr/share/doc/{package}/copyright", files)
             compiled_in = {package["name"] for package in listed["packages"]} - set(debian)
             expected = {f"lambdadnn-{name}", "nlohmann-json", "Boost"}
-            expected |= {"operator": {"CLI11"}, "worker": {"LibTorch"}}.get(name, set())
+            expected |= {"operator": {"Apache Arrow", "CLI11"}, "worker": {"Apache Arrow", "LibTorch"}}.get(name, set())
             if (name, self.architecture) == ("worker", "arm64"):
                 expected |= {"Arm Compute Library", "NVPL"}
             self.assertEqual(expected, compiled_in)
@@ -203,6 +203,8 @@ class BuiltImages(unittest.TestCase):
             related = {each["relatedSpdxElement"] for each in listed["relationships"]}
             self.assertEqual({each["SPDXID"] for each in listed["packages"]}, related)
         self.assertIn("usr/share/doc/libtorch/LICENSE", self.files["worker"])
+        for name in ("operator", "worker"):
+            self.assertIn("usr/share/doc/arrow/LICENSE.txt", self.files[name])
 
     def test_the_operators_image_has_the_crds_and_the_commands(self):
         for crd in ROOT.glob("crds/*.yaml"):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real input, as users have it: the UCI handwritten digits as CSV, as NumPy arrays and as shards of images, trained
-by `lambdadnn run` on function processes; what comes out opens in PyTorch."""
+"""Real input, as users have it: the UCI handwritten digits as CSV, as NumPy arrays and as shards of images, and a
+Parquet file, trained by `lambdadnn run` on function processes; what comes out opens in PyTorch."""
 import io
 import json
 import pathlib
+import shutil
 import struct
 import tarfile
 import unittest
@@ -17,6 +18,7 @@ import real_digits
 from options import OPTIONS
 from run_support import Bench, read_safetensors
 
+PARQUET = pathlib.Path(__file__).resolve().parents[1] / "data/readers/parquet/rows.parquet"
 CNN = {"name": "cnn", "parameters": {"kernel": 3, "padding": 1}}
 
 
@@ -146,3 +148,23 @@ class RealDigits(unittest.TestCase):
                           "normalize": {"channelMean": ["0"], "channelStandardDeviation": ["0.062745098"]}},
                          [1, 8, 8])
         self.assertEqual(1, run.report()["badSamples"])
+
+    def test_parquet_trains_to_the_bits_of_the_same_arrays(self):
+        """A table of 300 rows in five row groups, whose formulas tests/data/readers/parquet/make.py has."""
+        i = numpy.arange(300)
+        columns = [i * 0.25 - 7, i * 37 % 101 - 50, (1 / (i + 1)).astype("float32"), i % 2 == 0]
+        for name in ("parquet", "arrays"):
+            (self.bench.folder / name).mkdir()
+        shutil.copy(PARQUET, self.bench.folder / "parquet/train.parquet")
+        numpy.save(self.bench.folder / "arrays/x_train.npy", numpy.stack(columns, 1).astype("float64"))
+        numpy.save(self.bench.folder / "arrays/y_train.npy", i % 3)
+        runs = []
+        for name, data_format in (("parquet", "Parquet"), ("arrays", "NPY")):
+            model = {"name": "mlp", "parameters": {"hidden": [8]}}
+            path = self.bench.folder / f"{name}.yaml"
+            path.write_text(job(model, pytorch_twins.make("mlp", [4], 3, hidden=[8]),
+                                {"format": data_format, "uri": name, "classes": 3}))
+            runs.append(self.bench.run("--set", "spec.profile.trainingSamples=300",
+                                       "--set", "spec.training.epochs=2", job=path))
+            self.assertEqual(runs[-1].code, 0, runs[-1].text())
+        self.assertEqual(runs[0].digest(), runs[1].digest())

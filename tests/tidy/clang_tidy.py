@@ -26,9 +26,15 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 import remembered  # noqa: E402
 
 PROGRAM = "clang-tidy-19"
-FLAGS = ["-std=c++20", "-I.", "-w", '-DLAMBDADNN_VERSION="0"']
+FLAGS = ["-std=c++20", "-I.", "-w", '-DLAMBDADNN_VERSION="0"', '-DLAMBDADNN_MODULE_FOLDER="lib"']
 # clang does not compile Debian's LibTorch.
-NOT_FOR_CLANG = re.compile(r"^#include [<\"](torch|ATen|c10)/", re.MULTILINE)
+NOT_FOR_CLANG = ["torch", "ATen", "c10"]
+ARROW = subprocess.run([ROOT / "scripts/arrow.sh", "path"], capture_output=True, text=True).stdout.strip()
+if pathlib.Path(ARROW, "version").is_file():
+    FLAGS += ["-isystem", f"{ARROW}/include"]
+else:
+    NOT_FOR_CLANG += ["arrow", "parquet"]
+NOT_FOR_CLANG = re.compile(rf"^#include [<\"]({'|'.join(NOT_FOR_CLANG)})/", re.MULTILINE)
 
 
 @functools.cache

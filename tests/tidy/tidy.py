@@ -101,6 +101,8 @@ LAYERS = {
 
 # Libraries that only these files may include; no header may.
 WRAPPED = {
+    "arrow/": "trainer_function/data/parquet/",
+    "parquet/": "trainer_function/data/parquet/",
     "torch/": "trainer_function/model/",
     "ATen/": "trainer_function/model/",
     "cpprest/": "common/http/",

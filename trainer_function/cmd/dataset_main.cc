@@ -211,7 +211,8 @@ void AddPlace(CLI::App* command, InspectOptions& options) {
       ->transform(CLI::IsMember(EnumNameList<DatasetFormat>(), CLI::ignore_case));
   command->add_option("--test-uri", options.dataset.test_uri, "Where the test samples lie");
   command->add_option("--classes", options.dataset.classes, "Number of classes");
-  command->add_option("--label-column", options.dataset.label_column, "CSV: name or index");
+  command->add_option("--label-column", options.dataset.label_column,
+                      "CSV and Parquet: name or index");
   command->add_flag("--no-header", options.no_header, "CSV: the first line is a sample");
   command->add_option("--image-height", options.dataset.image.height,
                       "Images: what they are brought to, with --image-width");

@@ -72,17 +72,14 @@ class FileInput final : public ShardInput {
 
   int64_t size() const override { return source_->size(); }
   Status ForEach(Range samples, const AddSample& add) override {
-    for (int64_t index = samples.begin; index < samples.end; ++index) {
-      const ImagePlace place = source_->Place(index);
-      LDNN_ASSIGN_OR_RETURN(const Bytes image,
-                            source_->File(place.file).Read(place.offset, place.bytes));
-      if (const auto decoded = DecodeImage(image, 3); !decoded.ok()) {
-        return decoded.status().WithContext(source_->Describe(index));
-      }
-      const bool png = AsText(image).starts_with("\x89PNG");
-      LDNN_RETURN_IF_ERROR(add(png ? "png" : "jpg", AsText(image), place.label));
-    }
-    return OkStatus();
+    return source_->ForEach(
+        std::span(&samples, 1),
+        [&](int64_t index, int64_t label, const Result<ByteView>& image) -> Status {
+          const auto decoded = image.ok() ? DecodeImage(*image, 3) : image.status();
+          if (!decoded.ok()) return decoded.status().WithContext(source_->Describe(index));
+          const bool png = AsText(*image).starts_with("\x89PNG");
+          return add(png ? "png" : "jpg", AsText(*image), label);
+        });
   }
 
  private:
@@ -107,8 +104,11 @@ Result<Inputs> OpenInputs(const DatasetConfig& config, const std::shared_ptr<Obj
     return InvalidArgumentError("the data set has WebDataset's shards already");
   }
   LDNN_ASSIGN_OR_RETURN(const DatasetLocation location, LocateDataset(config));
-  if (config.format == DatasetFormat::kImageFolder) {
-    LDNN_ASSIGN_OR_RETURN(ImageSources sources, OpenImageFolders(config, location, store));
+  const bool parquet = config.format == DatasetFormat::kParquet;
+  if (parquet || config.format == DatasetFormat::kImageFolder) {
+    LDNN_ASSIGN_OR_RETURN(ImageSources sources, parquet
+                                                    ? FindParquetImages(config, location, store)
+                                                    : OpenImageFolders(config, location, store));
     inputs.train = std::make_unique<FileInput>(std::move(sources.train));
     if (sources.test != nullptr) inputs.test = std::make_unique<FileInput>(std::move(sources.test));
     return inputs;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes WebDataset shards of a data set of images: of IDX, CIFAR and bytes of NPY as PNG, of an
-// ImageFolder as they are. Shards are train-00000.tar, … and test-00000.tar, … of so many samples
-// each, in the set's order; each is complete or not there, so that a conversion that was
-// interrupted goes on with those that are missing.
+// ImageFolder and of Parquet as they are. Shards are train-00000.tar, … and test-00000.tar, … of so
+// many samples each, in the set's order; each is complete or not there, so that a conversion that
+// was interrupted goes on with those that are missing.
 #pragma once
 
 #include <cstdint>

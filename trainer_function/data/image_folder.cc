@@ -15,7 +15,7 @@ constexpr int64_t kMaxFolderImages = 10'000'000;
 // One more than '/': no name that begins with a folder's lies beyond "FOLDER0".
 constexpr char kAfterSlash = '/' + 1;
 
-class FolderImages final : public ImageSource {
+class FolderImages final : public PlacedImages {
  public:
   FolderImages(std::shared_ptr<ObjectStore> store, std::string prefix)
       : store_(std::move(store)), prefix_(std::move(prefix)) {}
@@ -194,12 +194,12 @@ Result<ImageFolder> OpenImageFolder(std::shared_ptr<ObjectStore> store, const st
 }
 
 Result<std::vector<DataFile>> ListShards(const std::shared_ptr<ObjectStore>& store,
-                                         const std::string& folder) {
+                                         const std::string& folder, std::string_view ending) {
   const std::string prefix = folder.empty() ? "" : folder + "/";
   std::vector<DataFile> shards;
   LDNN_RETURN_IF_ERROR(ForEachObject(*store, prefix, [&](const ObjectInfo& object) {
     const bool below = object.key.find('/', prefix.size()) != std::string::npos;
-    if (!below && object.key.ends_with(".tar")) {
+    if (!below && object.key.ends_with(ending)) {
       shards.push_back(DataFile::OfSize(store, object.key, object.size));
     }
     return OkStatus();

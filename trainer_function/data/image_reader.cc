@@ -10,9 +10,6 @@
 namespace lambdadnn {
 namespace {
 
-// Images that lie close to each other are read by one request.
-constexpr uint64_t kMaxGapBytes = 64 << 10;
-
 // [channels, height, width], as models take it.
 void AppendPlanes(const Image& image, std::vector<uint8_t>& out) {
   const auto channels = static_cast<size_t>(image.channels);
@@ -47,7 +44,7 @@ class ImageReader final : public SampleReader {
     layout_.byte_features = true;
     layout_.classes = source_->classes();
     layout_.stored_bytes = source_->stored_bytes();
-    layout_.single_read = {1, layout_.stored_bytes / std::max<int64_t>(1, layout_.samples)};
+    layout_.single_read = source_->single_read();
     return ElementCount(layout_.feature_shape, "spec.dataset.image").status();
   }
 
@@ -56,14 +53,14 @@ class ImageReader final : public SampleReader {
   void ForgetBadSamples() override { bad_ = 0; }
 
   Status Read(std::span<const Range> ranges, SampleBlock& out) override {
-    for (const Range& range : ranges) {
-      for (Range group{range.begin, range.begin}; group.begin < range.end;
-           group.begin = group.end) {
-        group.end = GroupEnd(group.begin, range.end);
-        LDNN_RETURN_IF_ERROR(ReadGroup(group, out));
-      }
-    }
-    return OkStatus();
+    return source_->ForEach(
+        ranges, [&](int64_t index, int64_t label, const Result<ByteView>& encoded) -> Status {
+          const Status decoded = Decode(encoded, label, out);
+          if (decoded.ok()) return OkStatus();
+          if (!skips_) return BadSample(index, decoded);
+          if (++bad_ > max_bad_) return TooManyBad(index, decoded);
+          return ReadInPlaceOf(index, decoded, out);
+        });
   }
 
  private:
@@ -71,54 +68,19 @@ class ImageReader final : public SampleReader {
   Status TakeSizeOfFirst() {
     Status first;
     for (int64_t index = 0; index < source_->size() && index <= max_bad_; ++index) {
-      LDNN_ASSIGN_OR_RETURN(const Bytes encoded, ReadOne(index));
-      const auto size = ReadImageSize(encoded);
-      if (size.ok()) {
-        size_ = *size;
-        return OkStatus();
-      }
-      if (first.ok()) first = BadSample(index, size.status());
+      const Range one{index, index + 1};
+      bool found = false;
+      LDNN_RETURN_IF_ERROR(source_->ForEach(
+          std::span(&one, 1), [&](int64_t, int64_t, const Result<ByteView>& encoded) {
+            const auto size = encoded.ok() ? ReadImageSize(*encoded) : encoded.status();
+            found = size.ok();
+            if (found) size_ = *size;
+            if (!found && first.ok()) first = BadSample(index, size.status());
+            return OkStatus();
+          }));
+      if (found) return OkStatus();
     }
     return first;
-  }
-
-  // Of samples that are read together: neighbours in one file, up to kReadBlockBytes.
-  int64_t GroupEnd(int64_t begin, int64_t end) const {
-    const ImagePlace first = source_->Place(begin);
-    uint64_t read_to = first.offset + first.bytes;
-    for (int64_t next = begin + 1; next < end; ++next) {
-      const ImagePlace place = source_->Place(next);
-      if (place.file != first.file || place.offset < read_to ||
-          place.offset - read_to > kMaxGapBytes ||
-          place.offset + place.bytes - first.offset > kReadBlockBytes) {
-        return next;
-      }
-      read_to = place.offset + place.bytes;
-    }
-    return end;
-  }
-
-  Status ReadGroup(const Range& group, SampleBlock& out) {
-    const ImagePlace first = source_->Place(group.begin);
-    const ImagePlace last = source_->Place(group.end - 1);
-    // A longer image is a group of its own, which nobody reads.
-    const uint64_t length = last.offset + last.bytes - first.offset;
-    Bytes bytes;
-    if (last.bytes <= kMaxImageBytes) {
-      LDNN_ASSIGN_OR_RETURN(bytes, source_->File(first.file).Read(first.offset, length));
-    }
-    for (int64_t index = group.begin; index < group.end; ++index) {
-      const ImagePlace place = source_->Place(index);
-      const ByteView encoded =
-          bytes.empty() ? ByteView()
-                        : ByteView(bytes).subspan(place.offset - first.offset, place.bytes);
-      const Status decoded = Decode(place, encoded, out);
-      if (decoded.ok()) continue;
-      if (!skips_) return BadSample(index, decoded);
-      if (++bad_ > max_bad_) return TooManyBad(index, decoded);
-      LDNN_RETURN_IF_ERROR(ReadInPlaceOf(index, decoded, out));
-    }
-    return OkStatus();
   }
 
   // The next good sample, with its label.
@@ -126,27 +88,22 @@ class ImageReader final : public SampleReader {
     const int64_t most = std::min(max_bad_ + 1, source_->size() - 1);
     for (int64_t step = 1; step <= most; ++step) {
       const int64_t other = (index + step) % source_->size();
-      LDNN_ASSIGN_OR_RETURN(const Bytes encoded, ReadOne(other));
-      if (Decode(source_->Place(other), encoded, out).ok()) return OkStatus();
+      const Range one{other, other + 1};
+      bool found = false;
+      LDNN_RETURN_IF_ERROR(source_->ForEach(
+          std::span(&one, 1), [&](int64_t, int64_t label, const Result<ByteView>& encoded) {
+            found = Decode(encoded, label, out).ok();
+            return OkStatus();
+          }));
+      if (found) return OkStatus();
     }
     return TooManyBad(index, why);
   }
 
-  // Empty where the image is too long to be read.
-  Result<Bytes> ReadOne(int64_t index) const {
-    const ImagePlace place = source_->Place(index);
-    if (place.bytes > kMaxImageBytes) return Bytes();
-    return source_->File(place.file).Read(place.offset, place.bytes);
-  }
-
   // Appends the sample, or nothing.
-  Status Decode(const ImagePlace& place, ByteView encoded, SampleBlock& out) const {
-    if (place.bytes > kMaxImageBytes) {
-      return InvalidArgumentError("has " + std::to_string(place.bytes) +
-                                  " bytes; images of at most " + std::to_string(kMaxImageBytes) +
-                                  " are read");
-    }
-    LDNN_ASSIGN_OR_RETURN(Image image, DecodeImage(encoded, channels_));
+  Status Decode(const Result<ByteView>& encoded, int64_t label, SampleBlock& out) const {
+    if (!encoded.ok()) return encoded.status();
+    LDNN_ASSIGN_OR_RETURN(Image image, DecodeImage(*encoded, channels_));
     if (!scales_ && image.size != size_) {
       return InvalidArgumentError(
           "has " + std::to_string(image.size.height) + " x " + std::to_string(image.size.width) +
@@ -154,7 +111,7 @@ class ImageReader final : public SampleReader {
           std::to_string(size_.width) + "; set spec.dataset.image to bring all to one size");
     }
     AppendPlanes(ResizeAndCrop(image, size_), out.byte_values);
-    out.labels.push_back(place.label);
+    out.labels.push_back(label);
     return OkStatus();
   }
 

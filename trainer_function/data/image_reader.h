@@ -14,9 +14,6 @@
 
 namespace lambdadnn {
 
-// Encoded. Also bounds what is held beside the decoded samples.
-inline constexpr uint64_t kMaxImageBytes = 64 << 20;
-
 // Reads the first image, whose size is that of all where config.image gives none. kInvalidArgument
 // naming the image for a bad one.
 Result<std::unique_ptr<SampleReader>> MakeImageReader(std::unique_ptr<ImageSource> source,

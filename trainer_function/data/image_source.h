@@ -1,17 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the encoded images of one set lie, and their labels: an index that opening makes, without
-// the images themselves. Samples are numbered from 0.
+// The encoded images of one set, and their labels. Opening makes an index of them, and reads no
+// image. Samples are numbered from 0.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trainer_function/data/byte_stream.h"
 #include "trainer_function/data/sample_reader.h"
 
 namespace lambdadnn {
+
+// Encoded. Also bounds what is held beside the decoded samples.
+inline constexpr uint64_t kMaxImageBytes = 64 << 20;
+
+class ImageSource {
+ public:
+  virtual ~ImageSource() = default;
+  virtual int64_t size() const = 0;
+  // handle(sample, label, encoded) for each of the samples (ranges as of SampleReader::Read), in
+  // their order; `encoded` lives as long as the call. It is kInvalidArgument, to go on behind the
+  // sample's name, for what cannot be an image whatever it holds. An error of `handle` ends it.
+  using HandleImage =
+      std::function<Status(int64_t sample, int64_t label, const Result<ByteView>& encoded)>;
+  virtual Status ForEach(std::span<const Range> samples, const HandleImage& handle) = 0;
+  // "s3://bucket/train-0.tar, record 12 (dog/7.jpg)": for errors. May read.
+  virtual std::string Describe(int64_t sample) const = 0;
+  virtual int classes() const = 0;
+  virtual int64_t stored_bytes() const = 0;
+  virtual SingleRead single_read() const = 0;
+};
 
 struct ImagePlace {
   int64_t file = 0;
@@ -20,18 +43,23 @@ struct ImagePlace {
   int64_t label = 0;
 };
 
-class ImageSource {
+// Images that are bytes of files; those that lie close to each other are read by one request.
+class PlacedImages : public ImageSource {
  public:
-  virtual ~ImageSource() = default;
-  virtual int64_t size() const = 0;
   virtual ImagePlace Place(int64_t index) const = 0;
   // ImagePlace::file counts these.
   virtual DataFile File(int64_t file) const = 0;
-  // "s3://bucket/train-0.tar, record 12 (dog/7.jpg)": for errors. May read.
-  virtual std::string Describe(int64_t index) const = 0;
-  virtual int classes() const = 0;
-  virtual int64_t stored_bytes() const = 0;
+
+  Status ForEach(std::span<const Range> samples, const HandleImage& handle) final;
+  SingleRead single_read() const final;
+
+ private:
+  int64_t GroupEnd(int64_t begin, int64_t end) const;
+  Status ReadGroup(const Range& group, const HandleImage& handle) const;
 };
+
+// What is wrong with an image of more than kMaxImageBytes.
+Status TooLongImage(uint64_t bytes);
 
 // WebDataset's shards: consecutive members of one name up to its first '.' are a sample, which has
 // one image (.jpg, .jpeg, .png) and its class as a decimal number (.cls); other members are passed
@@ -53,9 +81,10 @@ Result<ImageFolder> OpenImageFolder(std::shared_ptr<ObjectStore> store, const st
                                     const LabelClasses& classes,
                                     const std::vector<std::string>& class_names);
 
-// The .tar files right in `folder`, in order of their names, with their sizes. None is no error.
+// The files right in `folder` whose names end so (".tar"), in order of their names, with their
+// sizes. None is no error.
 Result<std::vector<DataFile>> ListShards(const std::shared_ptr<ObjectStore>& store,
-                                         const std::string& folder);
+                                         const std::string& folder, std::string_view ending);
 
 // ".jpg" and the like, in any case of letters.
 bool IsImageName(std::string_view name);

@@ -15,6 +15,7 @@
 #include "trainer_function/data/image_source.h"
 #include "trainer_function/data/joined_reader.h"
 #include "trainer_function/data/npy_reader.h"
+#include "trainer_function/data/parquet_reader.h"
 #include "trainer_function/data/text_reader.h"
 #include "trainer_function/data/vocabulary.h"
 
@@ -243,28 +244,45 @@ bool IsTestShard(const DataFile& shard) {
   return last.starts_with("test") || last.starts_with("val");
 }
 
-Result<Reader> OpenWebDatasetSet(const DatasetConfig& config, const Store& store,
-                                 const std::string& path, SetName set) {
+// The file that is named, or those of the folder with this ending. One at least.
+Result<std::vector<DataFile>> FindShards(const DatasetConfig& config, const Store& store,
+                                         const std::string& path, SetName set,
+                                         const std::string& ending) {
   std::vector<DataFile> shards;
   if (IsDataFileName(path)) {
     LDNN_ASSIGN_OR_RETURN(shards.emplace_back(), DataFile::Open(store, path));
-  } else {
-    LDNN_ASSIGN_OR_RETURN(shards, ListShards(store, path));
-    // A folder of its own for testing has nothing else.
-    if (set == SetName::kTrain || config.test_uri.empty()) {
-      std::erase_if(shards, [&](const DataFile& shard) {
-        return IsTestShard(shard) != (set == SetName::kTest);
-      });
-    }
-    if (shards.empty()) {
-      return NotFoundError("no shards in " + store->Describe() + (path.empty() ? "" : "/" + path) +
-                           "; looked for: *.tar" +
-                           (set == SetName::kTest ? " whose names begin with test or val" : ""));
-    }
+    return shards;
   }
+  LDNN_ASSIGN_OR_RETURN(shards, ListShards(store, path, ending));
+  // A folder of its own for testing has nothing else.
+  if (set == SetName::kTrain || config.test_uri.empty()) {
+    std::erase_if(shards, [&](const DataFile& shard) {
+      return IsTestShard(shard) != (set == SetName::kTest);
+    });
+  }
+  if (!shards.empty()) return shards;
+  return NotFoundError("no shards in " + store->Describe() + (path.empty() ? "" : "/" + path) +
+                       "; looked for: *" + ending +
+                       (set == SetName::kTest ? " whose names begin with test or val" : ""));
+}
+
+Result<Reader> OpenWebDatasetSet(const DatasetConfig& config, const Store& store,
+                                 const std::string& path, SetName set) {
+  LDNN_ASSIGN_OR_RETURN(std::vector<DataFile> shards, FindShards(config, store, path, set, ".tar"));
   LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ImageSource> source,
                         OpenTarShards(std::move(shards), ClassesOf(config)));
   return MakeImageReader(std::move(source), config);
+}
+
+Result<std::vector<DataFile>> FindParquet(const DatasetConfig& config, const Store& store,
+                                          const std::string& path, SetName set) {
+  return FindShards(config, store, path, set, ".parquet");
+}
+
+Result<Reader> OpenParquetSet(const DatasetConfig& config, const Store& store,
+                              const std::string& path, SetName set) {
+  LDNN_ASSIGN_OR_RETURN(std::vector<DataFile> files, FindParquet(config, store, path, set));
+  return OpenParquet(std::move(files), config, ClassesOf(config));
 }
 
 Result<bool> HasObjects(const Store& store, const std::string& folder) {
@@ -363,8 +381,8 @@ Result<SampleReaders> OpenBoth(OpenSet open, const DatasetConfig& config,
 }  // namespace
 
 bool IsDataFileName(std::string_view name) {
-  static constexpr std::string_view kEndings[] = {".csv", ".npy",   ".npz", ".bin",
-                                                  ".txt", "-ubyte", ".gz",  ".tar"};
+  static constexpr std::string_view kEndings[] = {".csv",   ".npy", ".npz", ".bin",    ".txt",
+                                                  "-ubyte", ".gz",  ".tar", ".parquet"};
   return std::any_of(std::begin(kEndings), std::end(kEndings),
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
@@ -396,6 +414,23 @@ Result<ImageSources> OpenImageFolders(const DatasetConfig& config, const Dataset
   return sources;
 }
 
+Result<ImageSources> FindParquetImages(const DatasetConfig& config, const DatasetLocation& location,
+                                       const std::shared_ptr<ObjectStore>& store) {
+  const bool own_test = !config.test_uri.empty();
+  LabelClasses classes = ClassesOf(config);
+  ImageSources sources;
+  LDNN_ASSIGN_OR_RETURN(std::vector<DataFile> train,
+                        FindParquet(config, store, location.train, SetName::kTrain));
+  LDNN_ASSIGN_OR_RETURN(sources.train, OpenParquetImages(std::move(train), config, classes));
+  if (!own_test && IsDataFileName(location.train)) return sources;
+  auto test = FindParquet(config, store, own_test ? location.test : location.train, SetName::kTest);
+  if (!test.ok() && !own_test && test.status().code() == StatusCode::kNotFound) return sources;
+  if (!test.ok()) return test.status();
+  classes.count = sources.train->classes();
+  LDNN_ASSIGN_OR_RETURN(sources.test, OpenParquetImages(std::move(*test), config, classes));
+  return sources;
+}
+
 Result<SampleReaders> OpenReaders(const DatasetConfig& config, const DatasetLocation& location,
                                   const std::shared_ptr<ObjectStore>& store) {
   static constexpr OpenSet kOpeners[] = {OpenIdxSet, OpenCifarSet, OpenCifar100Set,
@@ -405,6 +440,9 @@ Result<SampleReaders> OpenReaders(const DatasetConfig& config, const DatasetLoca
     return ReadImageFolders(config, location, store);
   }
   if (config.format == DatasetFormat::kText) return OpenTexts(config, location, store);
+  if (config.format == DatasetFormat::kParquet) {
+    return OpenBoth(OpenParquetSet, config, location, store);
+  }
   return OpenBoth(kOpeners[static_cast<size_t>(config.format)], config, location, store);
 }
 

@@ -12,6 +12,7 @@
 //            the features' .npy file, with x for y in its name
 //   WebDataset  the .tar files of a folder, of which those are for testing whose names begin with
 //            test or val; or one .tar file
+//   Parquet  the .parquet files of a folder, told apart in the same way; or one .parquet file
 //   Text     train.txt and test.txt, also .gz; or one .txt file; their vocabulary beside them
 //   ImageFolder  CLASS/NAME.jpg, .jpeg, .png; or these below train, and below test or val
 #pragma once
@@ -39,13 +40,16 @@ bool IsDataFileName(std::string_view name);
 Result<SampleReaders> OpenReaders(const DatasetConfig& config, const DatasetLocation& location,
                                   const std::shared_ptr<ObjectStore>& store);
 
-// Of an ImageFolder, before anything is decoded: the images of the folder itself, or those of its
-// folder train, beside which test or val may be.
+// Before anything is decoded.
 struct ImageSources {
   std::unique_ptr<ImageSource> train;
   std::unique_ptr<ImageSource> test;  // null = there are no test samples
 };
+// The images of the folder itself, or those of its folder train, beside which test or val may be.
 Result<ImageSources> OpenImageFolders(const DatasetConfig& config, const DatasetLocation& location,
                                       const std::shared_ptr<ObjectStore>& store);
+// Of Parquet files; kInvalidArgument where they have none.
+Result<ImageSources> FindParquetImages(const DatasetConfig& config, const DatasetLocation& location,
+                                       const std::shared_ptr<ObjectStore>& store);
 
 }  // namespace lambdadnn

@@ -32,7 +32,7 @@ MemberName SplitName(std::string_view name) {
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
-class TarShards final : public ImageSource {
+class TarShards final : public PlacedImages {
  public:
   explicit TarShards(const LabelClasses& classes) : declared_(classes) {}
 

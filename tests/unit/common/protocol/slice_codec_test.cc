@@ -205,7 +205,7 @@ TEST(SliceCodec, AValueThatIsNotKnownIsRefusedWithThoseThatAre) {
   EXPECT_EQ(message("/dataset/format", "CSV"), "");
   EXPECT_EQ(message("/dataset/format", "csv"),
             "training.dataset.format: \"csv\" is not known here; did you mean CSV? There are IDX, "
-            "CIFAR10, CIFAR100, CSV, NPY, WebDataset, ImageFolder, Text");
+            "CIFAR10, CIFAR100, CSV, NPY, WebDataset, ImageFolder, Text, Parquet");
   EXPECT_EQ(message("/loss", "Hinge"),
             "training.loss: \"Hinge\" is not known here; there are CrossEntropy, MSE, "
             "BCEWithLogits");

@@ -70,6 +70,7 @@ DatasetSpec FullDataset() {
                      .color_jitter = {0.4, 0.3, 0.2, 0.1},
                      .mixup_alpha = 0.5};
   dataset.csv = DatasetSpec::Csv{"digit", false};
+  dataset.parquet = DatasetSpec::Parquet{"species"};
   dataset.cifar100_labels = CifarLabels::kCoarse;
   dataset.channel_mean = {0.485, 0.456, 0.406};
   dataset.channel_standard_deviation = {0.229, 0.224, 0.225};

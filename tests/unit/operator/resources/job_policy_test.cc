@@ -86,6 +86,9 @@ TEST(JobStorePolicy, FoldersOfImagesMayBeListed) {
     listed.push_back(statement["Condition"]["StringLike"]["s3:prefix"].get<std::string>());
   }
   EXPECT_THAT(listed, UnorderedElementsAre("birds/*", "other/*"));
+  job.spec.dataset.uri = "s3://data/birds/train.parquet";
+  job.spec.dataset.format = DatasetFormat::kParquet;
+  EXPECT_EQ(*ParseJson(*JobStorePolicy(job, 2048)), policy);
 }
 
 TEST(JobStorePolicy, WhatIsNoS3StoreNeedsNoRight) {

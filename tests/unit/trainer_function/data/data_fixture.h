@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -152,6 +153,20 @@ inline std::string Idx(int type, const std::vector<uint32_t>& shape, const std::
   std::string file = {0, 0, static_cast<char>(type), static_cast<char>(shape.size())};
   for (const uint32_t dimension : shape) file += BigEndian(dimension);
   return file + content;
+}
+
+// A .npy file of this dtype ("<f4") and shape ("(5, 3)").
+inline std::string Npy(const std::string& type, const std::string& shape,
+                       const std::string& content, const std::string& order = "False") {
+  std::string header =
+      "{'descr': '" + type + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
+  header.resize(118, ' ');
+  return std::string("\x93NUMPY\1\0\x76\0", 10) + header + content;
+}
+
+template <typename T>
+std::string Raw(const std::vector<T>& values) {
+  return std::string(AsText(std::as_bytes(std::span(values))));
 }
 
 inline std::string Count(size_t bytes, size_t first = 0) {

@@ -83,7 +83,7 @@ TEST(DatasetCommand, TheFormatIsNamedInAnyCase) {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
     EXPECT_THAT(outcome.output, HasSubstr("format CSV"));
   }
-  EXPECT_THAT(RunProgram("lambdadnn", "dataset inspect --format parquet " + file).output,
+  EXPECT_THAT(RunProgram("lambdadnn", "dataset inspect --format arrow " + file).output,
               AllOf(HasSubstr("IDX"), HasSubstr("CIFAR10"), HasSubstr("CSV"), HasSubstr("NPY")));
 }
 

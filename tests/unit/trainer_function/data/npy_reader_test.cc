@@ -8,19 +8,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string Npy(const std::string& type, const std::string& shape, const std::string& content,
-                const std::string& order = "False") {
-  std::string header =
-      "{'descr': '" + type + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
-  header.resize(118, ' ');
-  return std::string("\x93NUMPY\1\0\x76\0", 10) + header + content;
-}
-
-template <typename T>
-std::string Raw(const std::vector<T>& values) {
-  return std::string(AsText(std::as_bytes(std::span(values))));
-}
-
 DataFixture Arrays(const std::string& x, const std::string& y, int classes = 3) {
   DataFixture fixture(DatasetFormat::kNpy);
   fixture.config.classes = classes;

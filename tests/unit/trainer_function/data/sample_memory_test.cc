@@ -3,6 +3,7 @@
 // what that costs in samples, requests and bytes.
 #include "trainer_function/data/sample_memory.h"
 
+#include <filesystem>
 #include <numeric>
 #include <random>
 
@@ -10,6 +11,7 @@
 #include "tests/unit/trainer_function/data/data_fixture.h"
 #include "tests/unit/trainer_function/data/tar_files.h"
 #include "trainer_function/data/images/encode_png.h"
+#include "trainer_function/data/parquet/parquet_library.h"
 
 namespace lambdadnn {
 namespace {
@@ -34,12 +36,9 @@ std::string StreamedShard(int first, int count) {
 }
 
 std::string FloatArray(const std::string& shape, size_t count, int first) {
-  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }";
-  header.resize(118, ' ');
   std::vector<float> numbers(count);
   std::iota(numbers.begin(), numbers.end(), static_cast<float>(first));
-  return std::string("\x93NUMPY\1\0\x76\0", 10) + header +
-         std::string(AsText(std::as_bytes(std::span(numbers))));
+  return Npy("<f4", shape, Raw(numbers));
 }
 
 DataFixture StreamedImages() {
@@ -131,6 +130,10 @@ std::vector<std::pair<std::string, DataFixture>> StreamableSets() {
     lines += "__label__" + std::string(i % 2 == 0 ? "a" : "b") + " " + std::to_string(i) + "\n";
   }
   texts.File("train.txt", lines).File("test.txt", "__label__b 7\n__label__a 9\n");
+  if (!std::filesystem::exists(ParquetLibrary::Path())) return sets;  // built without Arrow
+  sets.emplace_back("Parquet", DataFixture(DatasetFormat::kParquet))
+      .second.Stored("train.parquet", "parquet/streamed.parquet")
+      .Stored("test.parquet", "parquet/streamed_test.parquet");
   return sets;
 }
 

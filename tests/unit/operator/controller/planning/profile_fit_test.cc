@@ -391,6 +391,7 @@ TEST(ProfileSignature, ChangesWithWhatChangesTheRate) {
   EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.classes = 7; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.feature_shape = {1, 8, 8}; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.csv = DatasetSpec::Csv{"y", true}; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.parquet = DatasetSpec::Parquet{"y"}; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->training.optimizer.name = OptimizerKind::kAdam; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->training.optimizer.momentum = 0.9; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->object_store.uri = "s3://bucket"; }));
