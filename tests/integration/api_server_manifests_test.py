@@ -348,7 +348,8 @@ class OnAnApiServer(ClusterTest):
             conditions=[condition("Complete", "Trained", "all epochs are done")])
         table = self.kubectl.ok("get", "stj", "shown", "-o", "wide").splitlines()
         self.assertEqual(table[0].split(), ["NAME", "STATE", "FUNCTIONS", "MEMORY", "EPOCH", "LOSS",
-                                            "ETA", "COST", "AGE", "REASON", "PLAN", "RESTARTS"])
+                                            "ETA", "COST", "AGE", "REASON", "PLAN", "TRANSPORT", "PLACEMENT",
+                                            "RESTARTS"])
         self.assertRegex(table[1], r"^shown +Running +4/4 +1728Mi +2/3 +0.31 +41s +\$0.0042 +\d+s "
                                    r"+Training +4 x 1728Mi +1$")
         narrow = self.kubectl.ok("get", "stj", "shown").splitlines()[0].split()

@@ -383,6 +383,9 @@ class SetupScript(ScriptTest):
         self.tool("sudo", 'exec "$@"')
         self.tool("dpkg-query", f'grep -qx -- "${{@: -1}}" {self.installed} && echo "install ok installed"')
         self.tool("apt-get", f'[ "$1" != install ] || for name in "$@"; do echo "$name"; done >>{self.installed}')
+        self.arrow = pathlib.Path(self.run_script("arrow.sh", "path").stdout.strip())
+        self.arrow.mkdir(parents=True)
+        (self.arrow / "version").touch()
 
     def calls_of(self, name):
         return [line for line in self.calls.read_text().splitlines() if line.startswith(name)]
@@ -459,6 +462,18 @@ class SetupScript(ScriptTest):
         done = self.run_script("setup.sh")
         self.assertEqual((done.returncode, done.stdout), (DONE, ""), self.said)
         self.assertEqual(self.calls_of("python3"), [])
+
+    def test_without_arrow_programs_are_built_and_tests_are_not(self):
+        self.everything_is_installed()
+        shutil.rmtree(self.arrow)
+        self.tool("python3", '[ "$*" = "-m pip --version" ]')
+        self.assertEqual(self.run_script("setup.sh", "--check").stdout, f"missing: {self.arrow.name}\n")
+        done = self.run_script("setup.sh", "--build")
+        self.one_error(done, DONE, "pip could not fetch pyarrow", "package index")
+        self.assertIn("Parquet files will be refused", done.stdout)
+        self.tool("go", "echo go99.0")
+        self.one_error(self.run_script("setup.sh"), ENVIRONMENT, "pip could not fetch pyarrow")
+        self.assertFalse(self.arrow.exists())
 
     def test_a_go_that_cannot_be_installed(self):
         self.everything_is_installed()
