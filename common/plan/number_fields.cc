@@ -68,6 +68,7 @@ constexpr ProfileNumber kProfileDecimals[] = {
     OfProfile<&Profile::checkpoint_seconds>("checkpointSeconds", Unit::kSeconds),
     OfProfile<&Profile::checkpoint_cpu_seconds>("checkpointCpuSeconds", Unit::kSeconds),
     OfProfile<&Profile::iteration_cpu_seconds>("iterationCpuSeconds", Unit::kSeconds),
+    OfProfile<&Profile::disturbed_cpu_seconds>("disturbedCpuSeconds", Unit::kSeconds),
     OfProfile<&Profile::start_cpu_seconds>("startCpuSeconds", Unit::kSeconds),
     OfProfile<&Profile::load_cpu_seconds_per_sample>("loadCpuSecondsPerSample", Unit::kSeconds),
     OfProfile<&Profile::update_cpu_seconds_per_byte>("updateCpuSecondsPerByte", Unit::kSeconds),

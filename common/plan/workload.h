@@ -56,6 +56,7 @@ struct WorkloadProfile {
   // CPU seconds: what a function of a fraction of a core takes several times as long for.
   double checkpoint_cpu_seconds = 0;       // one checkpoint, what iterations beside it lose
   double iteration_cpu_seconds = 0;        // of a step beside its samples
+  double disturbed_cpu_seconds = 0;        // what an exchange with other functions adds to a step
   TransferCpu transfer;                    // of objects that are exchanged through the store
   DirectTransfer direct;                   // over connections; not known = without any
   PairCpu direct_pair;                     // over connections, of a whole exchange

@@ -125,9 +125,12 @@ double ExtendedModel::CoreShare(double memory_mib) const {
   return milli_cpu > 0 ? std::min(1.0, milli_cpu / kMilliPerCore) : 1;
 }
 
-double ExtendedModel::OverheadSeconds(double memory_mib) const {
-  return input_.profile.iteration_overhead_seconds +
-         input_.profile.iteration_cpu_seconds / CoreShare(memory_mib);
+double ExtendedModel::OverheadSeconds(int functions, double memory_mib) const {
+  const WorkloadProfile& profile = input_.profile;
+  // What a function alone hands on stays in its memory, or goes to the one server.
+  const double disturbed = functions > 1 ? profile.disturbed_cpu_seconds : 0;
+  return profile.iteration_overhead_seconds +
+         (profile.iteration_cpu_seconds + disturbed) / CoreShare(memory_mib);
 }
 
 double ExtendedModel::ColdStartSeconds(int functions, double memory_mib) const {
@@ -470,7 +473,7 @@ Prediction ExtendedModel::FixedTerms(const WorkerTerms& workers, int memory_mib)
                        workers.loaded_samples * profile.load_cpu_seconds_per_sample / share;
   terms[Term::kCompute] = workers.samples / profile.training_rate.At(memory_mib) /
                               static_cast<double>(workers.iterations) +
-                          OverheadSeconds(memory_mib);
+                          OverheadSeconds(workers.functions, memory_mib);
   const double evaluation_rate = profile.evaluation_rate.At(memory_mib);
   if (evaluation_rate > 0) terms[Term::kEvaluation] = workers.evaluated_samples / evaluation_rate;
   // The last one is waited for.

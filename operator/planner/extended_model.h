@@ -178,7 +178,7 @@ class ExtendedModel : public PerformanceModel {
                                      const IterationTerms& terms, Bill* bill) const;
   double ColdStartSeconds(int functions, double memory_mib) const;
   // Of one iteration beside samples / R.
-  double OverheadSeconds(double memory_mib) const;
+  double OverheadSeconds(int functions, double memory_mib) const;
 
   const PlannerInput& input_;
   const double cores_;  // of all functions together; zero = not known

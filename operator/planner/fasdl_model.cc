@@ -20,9 +20,9 @@ FasDlModel::FasDlModel(const PlannerInput& input, std::vector<int> memory_mib)
     : input_(input),
       memory_mib_(std::move(memory_mib)),
       largest_global_batch_(input.limits.max_global_batch_size.value_or(1)),
-      step_samples_(
-          (input.profile.iteration_overhead_seconds + input.profile.iteration_cpu_seconds) *
-          std::max(0.0, input.profile.training_rate.At(input.platform.memory.max_mib))),
+      step_samples_((input.profile.iteration_overhead_seconds +
+                     input.profile.iteration_cpu_seconds + input.profile.disturbed_cpu_seconds) *
+                    std::max(0.0, input.profile.training_rate.At(input.platform.memory.max_mib))),
       sample_passes_(static_cast<double>(input.profile.training_samples) * input.limits.epochs) {}
 
 Status FasDlModel::Validate(const PlannerInput& input) {

@@ -134,6 +134,7 @@ void Correct(const TimeFactors& factors, PlannerInput* input) {
   Slow(&profile.evaluation_rate, factors.compute);
   profile.iteration_overhead_seconds *= factors.compute;
   profile.iteration_cpu_seconds *= factors.compute;
+  profile.disturbed_cpu_seconds *= factors.compute;
   SlowExchange(factors.exchange, &profile, &input->platform);
   profile.cold_start_seconds *= factors.start;
   profile.start_cpu_seconds *= factors.start;

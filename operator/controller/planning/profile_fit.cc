@@ -312,7 +312,8 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   std::map<int, std::vector<double>> training;
   std::map<int, std::vector<double>> evaluation;
   const double beside_samples = MedianMetric(samples, "iterationCpuSeconds");
-  profile.iteration_cpu_seconds = beside_samples + MedianMetric(samples, "disturbedCpuSeconds");
+  profile.iteration_cpu_seconds = beside_samples;
+  profile.disturbed_cpu_seconds = MedianMetric(samples, "disturbedCpuSeconds");
   profile.update_cpu_seconds_per_byte = MedianMetric(samples, "updateCpuSecondsPerByte");
   profile.finish_cpu_seconds = MedianMetric(samples, "finishCpuSeconds");
   profile.load_cpu_seconds_per_sample = MedianMetric(samples, "loadCpuSecondsPerSample");

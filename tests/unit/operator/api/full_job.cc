@@ -22,6 +22,7 @@ WorkloadProfile FullProfile() {
   profile.checkpoint_seconds = 0.05;
   profile.checkpoint_cpu_seconds = 0.02;
   profile.iteration_cpu_seconds = 0.0015;
+  profile.disturbed_cpu_seconds = 0.0005;
   profile.start_cpu_seconds = 0.4;
   profile.load_cpu_seconds_per_sample = 2e-5;
   profile.update_cpu_seconds_per_byte = 1e-9;

@@ -27,6 +27,15 @@ TEST(HostedServers, OneFunctionThatServesExchangesNothing) {
   EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kCommunication], 2 + 2 * 2);
 }
 
+TEST(HostedServers, AnExchangeDisturbsTheStepsOfFunctionsThatAreNotAlone) {
+  for (const int functions : {1, 2}) {
+    PlannerInput input = SimpleOnWorkers(functions);
+    const double alone = Predicted(input).predicted[Term::kCompute];
+    input.profile.disturbed_cpu_seconds = 0.01;
+    EXPECT_NEAR(Predicted(input).predicted[Term::kCompute] - alone, functions > 1 ? 0.01 : 0, 1e-9);
+  }
+}
+
 TEST(HostedServers, WorkersThatServeArePaidOnceAndSendLess) {
   PlannerInput input = SimpleOnWorkers(4);
   input.platform.prices.put_request = 1;

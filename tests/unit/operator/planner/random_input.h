@@ -72,6 +72,7 @@ inline PlannerInput RandomExtendedInput(uint64_t seed) {
   profile.worker_bytes_per_sample = choose.Chance(0.5) ? choose.Scale(1, 1e7) : 0;
   if (choose.Chance(0.5)) {
     profile.iteration_cpu_seconds = choose.Real(0, 0.02);
+    profile.disturbed_cpu_seconds = choose.Real(0, 0.01);
     profile.start_cpu_seconds = choose.Real(0, 1);
     profile.finish_cpu_seconds = choose.Real(0, 0.5);
     profile.transfer = {choose.Scale(1e-5, 1e-2), choose.Scale(1e-10, 1e-7),
