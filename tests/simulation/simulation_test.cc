@@ -72,7 +72,7 @@ TEST(Simulation, FunctionsRingEachOtherOrSendObjectsWhereTheyAreConnected) {
     const bool direct = scenario.plan.aggregation.transport == TransportKind::kDirect;
     if (peers && !direct) ++ring;
     if (peers && direct) ++send;
-    EXPECT_EQ(result.doorbells > 100, peers && !direct) << "seed " << seed;
+    EXPECT_EQ(result.doorbells > 20, peers && !direct) << seed << ": " << result.doorbells;
     EXPECT_EQ(result.direct_objects > 100, peers && direct) << "seed " << seed;
   }
   EXPECT_GE(ring, 2);
@@ -133,8 +133,9 @@ TEST(Simulation, JobsGoOnInNewSlices) {
   }
   const auto several =
       std::count_if(renewals.begin(), renewals.end(), [](int64_t n) { return n > 0; });
-  // One in twelve is deleted while it runs, some fall back before a first slice has ended.
-  EXPECT_GE(several, static_cast<int64_t>(0.85 * kFixedSeeds));
+  // One in twelve is deleted while it runs, some fall back before a first slice has ended, and some
+  // need no second one, as no iteration waits for a checkpoint.
+  EXPECT_GE(several, static_cast<int64_t>(0.75 * kFixedSeeds));
 }
 
 // The formula of an iteration's requests and bytes is compared with what iterations did that

@@ -29,7 +29,7 @@ PROGRAM = "clang-tidy-19"
 FLAGS = ["-std=c++20", "-I.", "-w", '-DLAMBDADNN_VERSION="0"', '-DLAMBDADNN_MODULE_FOLDER="lib"']
 # clang does not compile Debian's LibTorch.
 NOT_FOR_CLANG = ["torch", "ATen", "c10"]
-ARROW = subprocess.run([ROOT / "scripts/arrow.sh", "path"], capture_output=True, text=True).stdout.strip()
+ARROW = subprocess.run(["bash", ROOT / "scripts/arrow.sh", "path"], capture_output=True, text=True).stdout.strip()
 if pathlib.Path(ARROW, "version").is_file():
     FLAGS += ["-isystem", f"{ARROW}/include"]
 else:
