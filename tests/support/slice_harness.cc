@@ -8,34 +8,12 @@
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
 #include "tests/support/arithmetic_model.h"
+#include "tests/support/borrowed_store.h"
 
 namespace lambdadnn {
 namespace {
 
 constexpr char kPrefix[] = "root/team/uid-1";
-
-class BorrowedStore final : public ObjectStore {
- public:
-  explicit BorrowedStore(ObjectStore& store) : store_(store) {}
-  Status Put(std::string_view key, std::span<const ByteView> parts,
-             const PutOptions& options) override {
-    return store_.Put(key, parts, options);
-  }
-  Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
-    return store_.Get(key, range);
-  }
-  Result<ObjectInfo> Head(std::string_view key) override { return store_.Head(key); }
-  Status Delete(std::string_view key) override { return store_.Delete(key); }
-  Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
-                          int limit) override {
-    return store_.List(prefix, start_after, limit);
-  }
-  bool SupportsPutIfAbsent() const override { return store_.SupportsPutIfAbsent(); }
-  std::string Describe() const override { return store_.Describe(); }
-
- private:
-  ObjectStore& store_;
-};
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/objectstore/memory_object_store.h"
+#include "tests/support/borrowed_store.h"
 #include "tests/support/faulty_object_store.h"
 #include "tests/support/gate.h"
 
@@ -24,37 +25,24 @@ constexpr int kShards = 3;
 constexpr int64_t kElements = 3 * kDefaultBlockElements;
 
 // Keeps where in memory parts of checkpoints lie when they are written.
-class PlacesOfParts final : public ObjectStore {
+class PlacesOfParts final : public BorrowedStore {
  public:
-  explicit PlacesOfParts(ObjectStore& store) : store_(store) {}
-  using ObjectStore::Get;
-  using ObjectStore::Put;
+  using BorrowedStore::BorrowedStore;
+  using BorrowedStore::Put;
   Status Put(std::string_view key, std::span<const ByteView> parts,
              const PutOptions& options) override {
     if (parts.size() > 1) {
       const std::lock_guard lock(mutex_);
       for (const ByteView part : parts.subspan(1)) places_.insert(part.data());
     }
-    return store_.Put(key, parts, options);
+    return BorrowedStore::Put(key, parts, options);
   }
-  Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
-    return store_.Get(key, range);
-  }
-  Result<ObjectInfo> Head(std::string_view key) override { return store_.Head(key); }
-  Status Delete(std::string_view key) override { return store_.Delete(key); }
-  Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
-                          int limit) override {
-    return store_.List(prefix, start_after, limit);
-  }
-  bool SupportsPutIfAbsent() const override { return store_.SupportsPutIfAbsent(); }
-  std::string Describe() const override { return store_.Describe(); }
   std::set<const std::byte*> places() {
     const std::lock_guard lock(mutex_);
     return places_;
   }
 
  private:
-  ObjectStore& store_;
   std::mutex mutex_;
   std::set<const std::byte*> places_;
 };
