@@ -8,6 +8,15 @@ namespace lambdadnn {
 
 namespace {
 
+double MergeSecondsPerByte(const ExchangeRates& rates) {
+  return rates.merge_bytes_per_second > 0 ? 1 / rates.merge_bytes_per_second : 0;
+}
+// As long as a merge where it is not known.
+double UpdateSecondsPerByte(const ExchangeRates& rates) {
+  return rates.update_seconds_per_byte > 0 ? rates.update_seconds_per_byte
+                                           : MergeSecondsPerByte(rates);
+}
+
 // Of the function that has most to do, with the servers in it.
 double BusiestHost(const AggregationPlan& plan, const ExchangeCpu& cpu) {
   const double push = cpu.worker_push / plan.spread;
@@ -47,8 +56,7 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
   const double bytes = static_cast<double>(shape.parameters) * kFloatBytes;
   const double group_shards = shards / plan.spread;
   const double group_bytes = bytes / plan.spread;
-  const double merge = rates.merge_bytes_per_second > 0 ? 1 / rates.merge_bytes_per_second : 0;
-  const double update = rates.update_seconds_per_byte > 0 ? rates.update_seconds_per_byte : merge;
+  const double merge = MergeSecondsPerByte(rates);
   const auto push = [&](double objects, double of_bytes) {
     return objects * cpu.push_seconds + of_bytes * cpu.push_seconds_per_byte;
   };
@@ -59,11 +67,15 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
     return objects * rates.send_seconds + of_bytes * rates.send_seconds_per_byte;
   };
   ExchangeCpu seconds;
+  const bool hosted = plan.placement == Placement::kWorkers;
+  if (hosted && plan.workers() == 1 && rates.alone_seconds > 0) {
+    seconds.server_update = seconds.worker_seconds = rates.alone_seconds;
+    return seconds;
+  }
   seconds.worker_push = push(shards, bytes) + send(shards, bytes);
   seconds.worker_pull = pull(shards, bytes);
-  const double updating = group_bytes * update;
+  const double updating = group_bytes * UpdateSecondsPerByte(rates);
   // A root sends its weights to all workers but one beside it, others what they push to one.
-  const bool hosted = plan.placement == Placement::kWorkers;
   const int readers = std::max(1, plan.workers() - (hosted ? 1 : 0));
   seconds.server_update = updating + (readers - 1) * send(group_shards, group_bytes);
   const ServerCpu& server = rates.server;
@@ -93,66 +105,87 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
   return seconds;
 }
 
-AggregationPlan PairPlan() {
+AggregationPlan HostsPlan(int functions) {
   AggregationPlan plan;
-  plan.shards = 2;
-  plan.spread = 2;
-  plan.layers = {1, 2};
-  plan.transport = TransportKind::kDirect;
+  plan.shards = functions;
+  plan.spread = functions;
+  plan.layers = {1, functions};
+  if (functions > 1) plan.transport = TransportKind::kDirect;
   plan.placement = Placement::kWorkers;
   return plan;
 }
 
 namespace {
 
-// Of a pair, by the parts of its exchange.
-PairCpu PairOf(const ExchangeRates& rates) {
+// More or less than this is a measurement gone wrong.
+constexpr double kMostFactor = 4;
+
+double SecondsOfHosts(int functions, int64_t elements, const ExchangeRates& rates) {
+  return ExchangeCpuOf({HostsPlan(functions), elements}, rates).worker_seconds;
+}
+
+// Of a pair, with a vector of nothing; each byte of one.
+double PairSeconds(const ExchangeRates& rates) { return SecondsOfHosts(2, 0, rates); }
+double PairSecondsPerByte(const ExchangeRates& rates) {
   constexpr int64_t kElements = 1 << 20;
-  const auto seconds = [&](int64_t elements) {
-    return ExchangeCpuOf({PairPlan(), elements}, rates).worker_seconds;
-  };
-  const double least = seconds(0);
-  return {least, (seconds(kElements) - least) / static_cast<double>(kElements * kFloatBytes)};
+  return (SecondsOfHosts(2, kElements, rates) - PairSeconds(rates)) /
+         static_cast<double>(kElements * kFloatBytes);
 }
 
 // All per-byte numbers but those of the arithmetic, by this factor.
 ExchangeRates WithBytesTimes(double factor, ExchangeRates rates) {
-  const double merge = rates.merge_bytes_per_second > 0 ? 1 / rates.merge_bytes_per_second : 0;
   const auto beside = [&](double seconds, double arithmetic) {
     return arithmetic + factor * std::max(0.0, seconds - arithmetic);
   };
+  ServerCpu& server = rates.server;
+  server.seconds_per_byte = beside(server.seconds_per_byte, UpdateSecondsPerByte(rates));
+  server.child_seconds_per_byte = beside(server.child_seconds_per_byte, MergeSecondsPerByte(rates));
   rates.transfer.push_seconds_per_byte *= factor;
   rates.transfer.pull_seconds_per_byte *= factor;
   rates.send_seconds_per_byte *= factor;
-  rates.server.seconds_per_byte =
-      beside(rates.server.seconds_per_byte, rates.update_seconds_per_byte);
-  rates.server.child_seconds_per_byte = beside(rates.server.child_seconds_per_byte, merge);
   return rates;
+}
+
+// All numbers of an object, by this factor.
+ExchangeRates WithObjectsTimes(double factor, ExchangeRates rates) {
+  for (double* const seconds :
+       {&rates.transfer.push_seconds, &rates.transfer.pull_seconds, &rates.send_seconds,
+        &rates.server.shard_seconds, &rates.server.child_seconds}) {
+    *seconds *= factor;
+  }
+  return rates;
+}
+
+// By what of `all` is `scaled`, such that all is `measured`.
+double FactorFor(double measured, double all, double scaled) {
+  return std::clamp((measured - (all - scaled)) / scaled, 1 / kMostFactor, kMostFactor);
 }
 
 }  // namespace
 
-ExchangeRates RatesOfPair(const ExchangeRates& rates, const PairCpu& pair) {
-  if (!pair.known()) return rates;
+ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured) {
   ExchangeRates fitted = rates;
+  fitted.alone_seconds = measured.alone_seconds;
+  if (measured.pair_seconds + measured.pair_seconds_per_byte <= 0) return fitted;
   if (!fitted.server.known()) {
     const TransferCpu& cpu = rates.transfer;
-    const double merge = rates.merge_bytes_per_second > 0 ? 1 / rates.merge_bytes_per_second : 0;
-    const double update = rates.update_seconds_per_byte > 0 ? rates.update_seconds_per_byte : merge;
-    fitted.update_seconds_per_byte = update;
-    fitted.server = {0, cpu.push_seconds, cpu.pull_seconds, cpu.push_seconds_per_byte + update,
-                     cpu.pull_seconds_per_byte + merge};
+    fitted.update_seconds_per_byte = UpdateSecondsPerByte(rates);
+    fitted.server = {0, cpu.push_seconds, cpu.pull_seconds,
+                     cpu.push_seconds_per_byte + UpdateSecondsPerByte(rates),
+                     cpu.pull_seconds_per_byte + MergeSecondsPerByte(rates)};
   }
-  const double arithmetic = PairOf(WithBytesTimes(0, fitted)).seconds_per_byte;
-  const double all = PairOf(fitted).seconds_per_byte;
-  if (all > arithmetic) {
-    // More or less than this is a measurement gone wrong.
-    constexpr double kMost = 4;
-    const double factor = (pair.seconds_per_byte - arithmetic) / (all - arithmetic);
-    fitted = WithBytesTimes(std::clamp(factor, 1 / kMost, kMost), fitted);
+  const double all = PairSecondsPerByte(fitted);
+  const double of_bytes = all - PairSecondsPerByte(WithBytesTimes(0, fitted));
+  if (of_bytes > 0) {
+    fitted = WithBytesTimes(FactorFor(measured.pair_seconds_per_byte, all, of_bytes), fitted);
+  }
+  const double more = SecondsOfHosts(4, 0, fitted) - PairSeconds(fitted);
+  if (measured.four_seconds > measured.pair_seconds && more > 0) {
+    fitted = WithObjectsTimes(FactorFor(measured.four_seconds - measured.pair_seconds, more, more),
+                              fitted);
   }
   double& iteration = fitted.server.iteration_seconds;
-  iteration = std::max(0.0, iteration + pair.iteration_seconds - PairOf(fitted).iteration_seconds);
+  iteration = std::max(0.0, iteration + measured.pair_seconds - PairSeconds(fitted));
   return fitted;
 }
 

@@ -70,15 +70,17 @@ struct ServerCpu {
   friend bool operator==(const ServerCpu&, const ServerCpu&) = default;
 };
 
-// CPU seconds of an iteration of each of two functions that are workers and serve, of two shards
-// over connections, beside its step, as profiling measures them; zero = unknown.
-struct PairCpu {
-  double iteration_seconds = 0;  // with a vector of next to nothing
-  double seconds_per_byte = 0;   // of the vector
-  bool known() const { return iteration_seconds + seconds_per_byte > 0; }
-  friend bool operator==(const PairCpu&, const PairCpu&) = default;
+// CPU seconds of an iteration, beside its step, of a function that is a worker and serves
+// (HostsPlan), as profiling measures them; zero = unknown.
+struct HostCpu {
+  double alone_seconds = 0;          // of one without others
+  double pair_seconds = 0;           // each of two, with a vector of next to nothing
+  double pair_seconds_per_byte = 0;  // of the vector
+  double four_seconds = 0;           // each of four, with a vector of next to nothing
+  friend bool operator==(const HostCpu&, const HostCpu&) = default;
 };
-AggregationPlan PairPlan();
+// So many workers that serve a shard each, over connections where there are several.
+AggregationPlan HostsPlan(int functions);
 
 // CPU seconds of one iteration with a whole core: a worker's for all shards, a server's for those
 // of its group.
@@ -104,13 +106,14 @@ struct ExchangeRates {
   ServerCpu server = {};
   double merge_bytes_per_second = 0;   // 0 = not limited
   double update_seconds_per_byte = 0;  // the root's, of its shards; 0 = unknown
+  double alone_seconds = 0;  // of one worker that serves: all of its exchange; 0 = unknown
 };
 ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates);
 
-// `rates` such that the exchange of a pair takes what was measured of it: the parts of an exchange
-// were measured one at a time, with what they touch in the caches. What the pair takes more
-// whatever it exchanges is added to a server's iteration; what bytes take more, to all that is a
-// byte's but the arithmetic.
-ExchangeRates RatesOfPair(const ExchangeRates& rates, const PairCpu& pair);
+// `rates` such that the exchanges of functions that serve each other take what was measured of
+// them: the parts of an exchange were measured one at a time, with what they touch in the caches.
+// What bytes of a pair take more is put on all that is a byte's but the arithmetic; what four
+// functions take more than two, on all that is an object's; what is left, on a server's iteration.
+ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured);
 
 }  // namespace lambdadnn

@@ -59,7 +59,7 @@ struct WorkloadProfile {
   double disturbed_cpu_seconds = 0;        // what an exchange with other functions adds to a step
   TransferCpu transfer;                    // of objects that are exchanged through the store
   DirectTransfer direct;                   // over connections; not known = without any
-  PairCpu direct_pair;                     // over connections, of a whole exchange
+  HostCpu host;                            // of workers that serve, of whole exchanges
   DoorbellCpu doorbell;                    // over connections, of objects in the store
   PollCost miss;                           // where the store gives no hints
   ServerCpu server;                        // of a parameter server

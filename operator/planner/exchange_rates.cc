@@ -32,7 +32,8 @@ ExchangeRates RatesOf(const WorkloadProfile& profile, TransportKind transport) {
   ExchangeRates rates = {.transfer = profile.transfer,
                          .server = profile.server,
                          .merge_bytes_per_second = profile.merge_bytes_per_second,
-                         .update_seconds_per_byte = profile.update_cpu_seconds_per_byte};
+                         .update_seconds_per_byte = profile.update_cpu_seconds_per_byte,
+                         .alone_seconds = profile.host.alone_seconds};
   if (transport != TransportKind::kDirect) {
     const DoorbellCpu& doorbell = profile.doorbell;
     rates.send_seconds = doorbell.send_seconds;
@@ -45,7 +46,7 @@ ExchangeRates RatesOf(const WorkloadProfile& profile, TransportKind transport) {
   rates.send_seconds = direct.send_seconds;
   rates.send_seconds_per_byte = direct.send_seconds_per_byte;
   rates.server = Instead(profile.server, profile.transfer, direct.cpu);
-  return RatesOfPair(rates, profile.direct_pair);
+  return RatesOfHosts(rates, profile.host);
 }
 
 }  // namespace lambdadnn

@@ -12,8 +12,8 @@
 #include "trainer_function/training/direct_probe.h"
 #include "trainer_function/training/evaluation.h"
 #include "trainer_function/training/exchange_probe.h"
+#include "trainer_function/training/host_probe.h"
 #include "trainer_function/training/mixup.h"
-#include "trainer_function/training/pair_probe.h"
 #include "trainer_function/training/probed_slice.h"
 #include "trainer_function/training/safetensors.h"
 #include "trainer_function/training/sample_order.h"
@@ -321,10 +321,9 @@ Status ProfileRole::Measure() {
   LDNN_RETURN_IF_ERROR(MeasureDirect(context_, environment_, gradient_, &record_));
   ProbedStep step;
   if (step_cpu_seconds_ <= kLongStepCpuSeconds) {
-    step = {[&] { return Step(BatchSize()); }, step_cpu_seconds_,
-            record_.metrics["disturbedCpuSeconds"]};
+    step = {[&] { return Step(BatchSize()); }, step_cpu_seconds_, request_.plan.threads <= 1};
   }
-  LDNN_RETURN_IF_ERROR(MeasurePair(context_, environment_, step, std::ssize(weights_), &record_));
+  LDNN_RETURN_IF_ERROR(MeasureHosts(context_, environment_, step, std::ssize(weights_), &record_));
   return MeasureServerRole(context_, environment_, std::ssize(weights_), step_cpu_seconds_,
                            &record_);
 }

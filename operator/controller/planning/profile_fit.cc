@@ -334,7 +334,8 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
                     LeastMetric(samples, "directSeconds"),
                     LeastMetric(samples, "directDeviationSeconds"),
                     direct("BytesPerSecond")};
-  profile.direct_pair = {direct("PairCpuSeconds"), direct("PairCpuSecondsPerByte")};
+  profile.host = {MedianMetric(samples, "aloneCpuSeconds"), direct("PairCpuSeconds"),
+                  direct("PairCpuSecondsPerByte"), direct("FourCpuSeconds")};
   profile.doorbell = {MedianMetric(samples, "doorbellSendCpuSeconds"),
                       MedianMetric(samples, "doorbellReceiveCpuSeconds")};
   profile.miss = {MedianMetric(samples, "missSeconds"), MedianMetric(samples, "missCpuSeconds")};

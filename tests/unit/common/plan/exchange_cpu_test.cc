@@ -125,12 +125,12 @@ TEST(ExchangeCpu, WhatWasMeasuredOfAServerCountsWhereWorkersServe) {
 constexpr ExchangeRates kDirect = {
     .transfer = {1e-5, 2e-10, 3e-5, 1e-9}, .send_seconds = 2e-5, .send_seconds_per_byte = 7e-10};
 
-double SecondsOfPair(const ExchangeRates& rates, int64_t parameters) {
-  return ExchangeCpuOf({PairPlan(), parameters}, rates).worker_seconds;
+double SecondsOf(int functions, const ExchangeRates& rates, int64_t parameters) {
+  return ExchangeCpuOf({HostsPlan(functions), parameters}, rates).worker_seconds;
 }
 
 // Both of a server that was measured, and of one that was not.
-class RatesOfAPair : public testing::TestWithParam<ServerCpu> {
+class RatesOfSeveral : public testing::TestWithParam<ServerCpu> {
  protected:
   ExchangeRates Rates() const {
     ExchangeRates rates = kDirect;
@@ -141,34 +141,54 @@ class RatesOfAPair : public testing::TestWithParam<ServerCpu> {
   }
 };
 
-TEST_P(RatesOfAPair, GiveWhatWasMeasuredOfThePair) {
+TEST_P(RatesOfSeveral, GiveWhatWasMeasuredOfThem) {
   constexpr int64_t kParameters = 100'000;
   for (const double factor : {1.0, 1.5, 2.5}) {
-    const double least = factor * SecondsOfPair(Rates(), 0);
-    const double whole = factor * SecondsOfPair(Rates(), kParameters);
-    const PairCpu pair = {least, (whole - least) / (kParameters * kFloatBytes)};
-    const ExchangeRates fitted = RatesOfPair(Rates(), pair);
-    EXPECT_NEAR(SecondsOfPair(fitted, kParameters), whole, 0.02 * whole) << factor;
-    EXPECT_EQ(fitted.merge_bytes_per_second, Rates().merge_bytes_per_second);
-    EXPECT_EQ(fitted.update_seconds_per_byte, Rates().update_seconds_per_byte);
+    for (const double of_objects : {1.0, 1.5}) {
+      const double pair = factor * SecondsOf(2, Rates(), 0);
+      const double whole = factor * SecondsOf(2, Rates(), kParameters);
+      const double four =
+          pair + factor * of_objects * (SecondsOf(4, Rates(), 0) - SecondsOf(2, Rates(), 0));
+      const double per_byte = (whole - pair) / (kParameters * kFloatBytes);
+      // What is more of each object is less of what an iteration has whatever it exchanges.
+      const double fixed = 1e-3;
+      const ExchangeRates fitted = RatesOfHosts(Rates(), {0, fixed + pair, per_byte, fixed + four});
+      EXPECT_NEAR(SecondsOf(2, fitted, 0), fixed + pair, 1e-9) << factor << ' ' << of_objects;
+      EXPECT_NEAR(SecondsOf(4, fitted, 0), fixed + four, 1e-9) << factor << ' ' << of_objects;
+      EXPECT_NEAR(SecondsOf(2, fitted, kParameters), fixed + whole, 0.02 * whole) << factor;
+      EXPECT_EQ(fitted.merge_bytes_per_second, Rates().merge_bytes_per_second);
+      EXPECT_EQ(fitted.update_seconds_per_byte, Rates().update_seconds_per_byte);
+    }
   }
 }
 
-TEST_P(RatesOfAPair, StayAsTheyAreWithoutOne) {
-  const ExchangeRates rates = RatesOfPair(Rates(), {});
+TEST_P(RatesOfSeveral, StayAsTheyAreWithoutThem) {
+  const ExchangeRates rates = RatesOfHosts(Rates(), {});
   EXPECT_EQ(rates.transfer, Rates().transfer);
   EXPECT_EQ(rates.server, Rates().server);
 }
 
-TEST_P(RatesOfAPair, FollowNoMeasurementFarOffTheParts) {
-  const double each = SecondsOfPair(Rates(), 1'000'000) - SecondsOfPair(Rates(), 0);
-  const ExchangeRates fitted = RatesOfPair(Rates(), {1e-9, 1});
+TEST_P(RatesOfSeveral, FollowNoMeasurementFarOffTheParts) {
+  const double each = SecondsOf(2, Rates(), 1'000'000) - SecondsOf(2, Rates(), 0);
+  const ExchangeRates fitted = RatesOfHosts(Rates(), {0, 1e-9, 1, 0});
   EXPECT_EQ(fitted.transfer.pull_seconds_per_byte, 4 * kDirect.transfer.pull_seconds_per_byte);
   EXPECT_GE(fitted.server.iteration_seconds, 0);
-  EXPECT_LT(SecondsOfPair(fitted, 1'000'000), 5 * each);
+  EXPECT_LT(SecondsOf(2, fitted, 1'000'000), 5 * each);
+  EXPECT_EQ(RatesOfHosts(Rates(), {0, 1e-9, 1e-9, 1}).send_seconds, 4 * kDirect.send_seconds);
 }
 
-INSTANTIATE_TEST_SUITE_P(Servers, RatesOfAPair,
+TEST_P(RatesOfSeveral, GiveAFunctionWithoutOthersWhatOneTook) {
+  const ExchangeRates fitted = RatesOfHosts(Rates(), {5e-3, 0, 0, 0});
+  EXPECT_EQ(SecondsOf(1, fitted, 100'000), 5e-3);
+  EXPECT_EQ(SecondsOf(2, fitted, 100'000), SecondsOf(2, Rates(), 100'000));
+  // Its dedicated server is another function.
+  ExchangeShape apart = {HostsPlan(1), 100'000};
+  apart.aggregation.placement = Placement::kDedicated;
+  EXPECT_EQ(ExchangeCpuOf(apart, fitted).worker_seconds,
+            ExchangeCpuOf(apart, Rates()).worker_seconds);
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, RatesOfSeveral,
                          testing::Values(ServerCpu{}, ServerCpu{2e-4, 1e-5, 1e-4, 2e-9, 2e-9}),
                          [](const auto& server) {
                            return server.param.known() ? std::string("Measured")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer_function/training/pair_probe.h"
+#include "trainer_function/training/host_probe.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "common/base/process_usage.h"
 #include "common/plan/exchange_cpu.h"
 #include "common/protocol/exchange_peers.h"
 #include "trainer_function/collective/shard_exchange.h"
@@ -20,8 +21,8 @@ namespace {
 
 // No more than have begun after so many seconds where the quota is small, but for a few. The first
 // ones warm up, and at the last one the roles end.
-constexpr int64_t kIterations = 16;
-constexpr int64_t kFewestIterations = 7;
+constexpr int64_t kIterations = 48;
+constexpr int64_t kFewestIterations = 9;
 constexpr size_t kWarmUp = 3;
 constexpr double kMostSeconds = 1;
 // Of so many elements bytes show beside all else; more show nothing new, and the function has
@@ -58,21 +59,27 @@ class Turns {
   bool taken_ = false;
 };
 
-class PairProbe {
+// Of an iteration, its step included, and of the step.
+struct CpuSeconds {
+  double iteration = 0;
+  double step = 0;
+};
+
+class HostProbe {
  public:
-  PairProbe(const RoleContext& context, const TrainingEnvironment& environment,
-            const ProbedStep& step, int64_t elements)
+  HostProbe(const RoleContext& context, const TrainingEnvironment& environment,
+            const ProbedStep& step, int functions, int64_t elements)
       : context_(context),
         environment_(environment),
         step_(step),
         turns_(context.runtime.executor),
         gradient_(static_cast<size_t>(elements), kGradient) {
-    SliceRequest request = ProbedSlice(context.request, "pair", elements, kIterations);
+    SliceRequest request = ProbedSlice(context.request, "hosts", elements, kIterations);
     ExecutionPlan& plan = request.plan;
-    plan.aggregation = PairPlan();
-    plan.functions = plan.aggregation.workers();
-    plan.block_elements = std::clamp<int64_t>(elements / plan.functions, 1, plan.block_elements);
-    for (int rank = 0; rank < plan.functions; ++rank) {
+    plan.aggregation = HostsPlan(functions);
+    plan.functions = functions;
+    plan.block_elements = std::clamp<int64_t>(elements / functions, 1, plan.block_elements);
+    for (int rank = 0; rank < functions; ++rank) {
       request.roles = {{{RoleKind::kWorker, rank, {}}, 1}};
       members_.emplace_back().request = request;
     }
@@ -83,9 +90,8 @@ class PairProbe {
     }
   }
 
-  // CPU seconds of each function's iteration, its step included: the mean, since a quota counts
-  // all.
-  Result<double> Measure() {
+  // Of each function: means, since a quota counts all.
+  Result<CpuSeconds> Measure() {
     LDNN_RETURN_IF_ERROR(Connect());
     const Status measured = [&]() -> Status {
       PhaseMeter unused = NewPhases();
@@ -96,9 +102,12 @@ class PairProbe {
     const Status deleted = DeletePrefix(context_.store, prefix).status();
     LDNN_RETURN_IF_ERROR(measured);
     LDNN_RETURN_IF_ERROR(deleted);
-    const size_t last = cpu_seconds_.size() - 2;
+    const size_t last = until_.size() - 2;
     const auto iterations = static_cast<double>((last - kWarmUp) * members_.size());
-    return (cpu_seconds_[last] - cpu_seconds_[kWarmUp]) / iterations;
+    const CpuSeconds& begin = until_[kWarmUp];
+    const CpuSeconds& end = until_[last];
+    return CpuSeconds{(end.iteration - begin.iteration) / iterations,
+                      (end.step - begin.step) / iterations};
   }
 
  private:
@@ -109,6 +118,7 @@ class PairProbe {
   Member& At(int rank) { return members_[static_cast<size_t>(rank)]; }
 
   Status Connect() {
+    if (members_.size() == 1) return OkStatus();
     for (Member& member : members_) {
       LDNN_ASSIGN_OR_RETURN(member.network, environment_.peers.open_own());
     }
@@ -180,7 +190,7 @@ class PairProbe {
     const Status trained = session.RunIterations(
         [&](int64_t iteration) -> Status {
           session.StopInTime();
-          if (step_.run) LDNN_RETURN_IF_ERROR(turns_.Run(step_.run));
+          if (step_.run) LDNN_RETURN_IF_ERROR(turns_.Run([this] { return TakeStep(); }));
           context.pace();
           return exchange.Exchange(iteration, gradient_, 1, 0, weights);
         },
@@ -192,8 +202,16 @@ class PairProbe {
     return exchange.Finish();
   }
 
+  Status TakeStep() {
+    const double before = ThreadCpuSeconds();
+    const Status status = step_.run();
+    const double seconds = step_.one_thread ? ThreadCpuSeconds() - before : step_.cpu_seconds;
+    steps_cpu_seconds_.fetch_add(seconds);
+    return status;
+  }
+
   void Record(int64_t done) {
-    cpu_seconds_.push_back(environment_.cpu_seconds());
+    until_.push_back({environment_.cpu_seconds(), steps_cpu_seconds_.load()});
     const double seconds = ToSeconds(context_.runtime.clock.Now() - began_);
     if (done >= kFewestIterations && seconds > kMostSeconds) is_late_.store(true);
   }
@@ -220,26 +238,43 @@ class PairProbe {
   std::vector<Member> members_;
   Instant began_{};
   std::atomic<bool> is_late_{false};
-  std::vector<double> cpu_seconds_;  // of this process, after each iteration of the first function
+  std::atomic<double> steps_cpu_seconds_{0};
+  // Of this process, after each iteration of the first function.
+  std::vector<CpuSeconds> until_;
 };
 
 }  // namespace
 
-Status MeasurePair(const RoleContext& context, const TrainingEnvironment& environment,
-                   const ProbedStep& step, int64_t parameters, SliceRecord* record) {
-  if (!environment.peers.open_own || environment.cpu_seconds() <= 0) return OkStatus();
+Status MeasureHosts(const RoleContext& context, const TrainingEnvironment& environment,
+                    const ProbedStep& step, int64_t parameters, SliceRecord* record) {
+  if (environment.cpu_seconds() <= 0) return OkStatus();
   const PhaseScope scope(context.phases, Phase::kMerge);
-  const int64_t least = PairPlan().shards;
-  const int64_t whole = std::clamp(parameters, kFewestElements, kMostElements);
-  const auto measure = [&](int64_t elements) {
-    return PairProbe(context, environment, step, elements).Measure();
+  const auto measure = [&](int functions, int64_t elements) {
+    return HostProbe(context, environment, step, functions, elements).Measure();
   };
-  LDNN_ASSIGN_OR_RETURN(const double of_least, measure(least));
-  LDNN_ASSIGN_OR_RETURN(const double of_whole, measure(whole));
-  const double more = of_whole - of_least - step.disturbed_cpu_seconds;
-  const double bytes = static_cast<double>((whole - least) * kFloatBytes);
-  record->metrics["directPairCpuSeconds"] = std::max(0.0, of_least - step.cpu_seconds);
-  record->metrics["directPairCpuSecondsPerByte"] = std::max(0.0, more) / bytes;
+  const auto beside_step = [](const CpuSeconds& all) {
+    return std::max(0.0, all.iteration - all.step);
+  };
+  auto& metrics = record->metrics;
+  const int64_t probed = std::clamp<int64_t>(parameters, 1, kMostElements);
+  LDNN_ASSIGN_OR_RETURN(const CpuSeconds alone, measure(1, probed));
+  // A step that this disturbs is counted here.
+  metrics["aloneCpuSeconds"] = std::max(0.0, alone.iteration - step.cpu_seconds) *
+                               static_cast<double>(parameters) / static_cast<double>(probed);
+  if (!environment.peers.open_own) return OkStatus();
+
+  const int64_t whole = std::max(probed, kFewestElements);
+  LDNN_ASSIGN_OR_RETURN(const CpuSeconds pair, measure(2, 2));
+  LDNN_ASSIGN_OR_RETURN(const CpuSeconds pair_whole, measure(2, whole));
+  LDNN_ASSIGN_OR_RETURN(const CpuSeconds four, measure(4, 4));
+  metrics["directPairCpuSeconds"] = beside_step(pair);
+  metrics["directPairCpuSecondsPerByte"] =
+      std::max(0.0, beside_step(pair_whole) - beside_step(pair)) /
+      static_cast<double>((whole - 2) * kFloatBytes);
+  metrics["directFourCpuSeconds"] = beside_step(four);
+  if (step.run) {
+    metrics["disturbedCpuSeconds"] = std::max(0.0, pair_whole.step - step.cpu_seconds);
+  }
   return OkStatus();
 }
 
