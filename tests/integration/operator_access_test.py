@@ -37,9 +37,11 @@ class Access(unittest.TestCase):
         cls.cluster.close()
 
     def start(self, name, kubeconfig, *flags, lease=None):
-        return self.cluster.start_operator(
+        operator = self.cluster.start_operator(
             self.host, "--leader-elect", "--lease-name", lease or name, *flags,
             name=f"operator-{name}", kubeconfig=kubeconfig)
+        self.addCleanup(operator.kill)  # a failed test leaves none to the next one
+        return operator
 
     def events(self, name):
         _, events = self.cluster.api("GET", "/apis/events.k8s.io/v1/namespaces/default/events")
@@ -151,8 +153,7 @@ class Access(unittest.TestCase):
         kubeconfig = cluster.operator_user("debug")
 
         def start(name, *flags):
-            return cluster.start_operator(self.host, "--leader-elect", "--lease-name", "debug",
-                                          *flags, name=f"operator-{name}", kubeconfig=kubeconfig)
+            return self.start(name, kubeconfig, *flags, lease="debug")
 
         def page(operator, path):
             return operator.page("metrics", f"/debug/jobs/{path}")

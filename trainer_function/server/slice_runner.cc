@@ -16,8 +16,9 @@
 #include "common/protocol/slice_codec.h"
 #include "trainer_function/server/cpu_pacer.h"
 #include "trainer_function/server/pacing.h"
-#include "trainer_function/server/training_roles.h"
 #include "trainer_function/training/profile_role.h"
+#include "trainer_function/training/training_roles.h"
+#include "trainer_function/training/worker_role.h"
 #include "trainer_function/transport/slice_exchange.h"
 
 namespace lambdadnn {
@@ -171,7 +172,10 @@ SliceRecord RunOnStore(Runtime& runtime, const SliceEnvironment& environment, Ob
                                started,
                                own_bells.has_value() ? &*own_bells : nullptr};
   const TrainingEnvironment training = TrainingPart(environment, kept);
-  Status status = trains ? RunTrainingRoles(context, exchange->transport(), training, &record)
+  const WorkerTask worker = [&training](SliceSession& session) {
+    return RunWorkerRole(session, training);
+  };
+  Status status = trains ? RunTrainingRoles(context, exchange->transport(), worker, &record)
                          : RunProfileRole(context, training, &record);
   if (trains && status.ok()) {
     phases.Enter(Phase::kPush);

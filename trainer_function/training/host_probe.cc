@@ -4,16 +4,15 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <span>
+#include <mutex>
 #include <vector>
 
 #include "common/base/process_usage.h"
 #include "common/plan/exchange_cpu.h"
 #include "common/protocol/exchange_peers.h"
 #include "trainer_function/collective/shard_exchange.h"
-#include "trainer_function/parameter_server/server_role.h"
 #include "trainer_function/training/probed_slice.h"
-#include "trainer_function/transport/loopback_transport.h"
+#include "trainer_function/training/training_roles.h"
 #include "trainer_function/transport/slice_exchange.h"
 
 namespace lambdadnn {
@@ -30,11 +29,6 @@ constexpr double kMostSeconds = 1;
 constexpr int64_t kFewestElements = 1 << 16;
 constexpr int64_t kMostElements = 1 << 19;
 constexpr float kGradient = 1e-3F;
-
-Status FirstError(std::span<const Status> all) {
-  for (const Status& status : all) LDNN_RETURN_IF_ERROR(status);
-  return OkStatus();
-}
 
 // One step after the other, as there is one model.
 class Turns {
@@ -133,59 +127,44 @@ class HostProbe {
 
   Status RunAll() {
     began_ = context_.runtime.clock.Now();
-    std::vector<Status> ended(members_.size());
+    std::mutex mutex;
+    Status failure;  // the first one: the others follow from it
     {
       std::vector<std::unique_ptr<Task>> tasks;
-      for (size_t i = 0; i < members_.size(); ++i) {
-        tasks.push_back(context_.runtime.executor.Spawn("probe-function", [this, i, &ended] {
-          ended[i] = RunFunction(members_[i]);
-          if (!ended[i].ok()) context_.interrupt.Abort();
+      for (const Member& member : members_) {
+        tasks.push_back(context_.runtime.executor.Spawn("probe-function", [&, this] {
+          const Status ended = RunFunction(member);
+          if (ended.ok()) return;
+          const std::lock_guard lock(mutex);
+          if (failure.ok()) failure = ended;
+          context_.interrupt.Abort();
         }));
       }
     }  // joins
-    return FirstError(ended);
+    return failure;
   }
 
-  // As a training function does (server/training_roles.h), but for what it trains.
+  // As a training function does, but for what it trains.
   Status RunFunction(const Member& member) {
     const PeerAccess access = {member.network.network.get(), environment_.peers.key};
     SliceExchange exchange(context_.runtime, access, member.request, context_.store,
                            context_.interrupt);
     PhaseMeter phases = NewPhases();
-    const RoleContext context = ContextOf(member, phases);
-    LoopbackTransport transport(context, exchange.transport());
-    std::vector<Status> ended(member.request.roles.size());
-    {
-      std::vector<std::unique_ptr<Task>> servers;
-      for (size_t i = 1; i < ended.size(); ++i) {
-        servers.push_back(
-            context_.runtime.executor.Spawn("probe-server", [this, i, &member, &transport, &ended] {
-              ended[i] = RunServer(member, member.request.roles[i].role, transport);
-              if (!ended[i].ok()) context_.interrupt.Abort();
-            }));
-      }
-      ended[0] = RunWorker(context, transport);
-      if (!ended[0].ok()) context_.interrupt.Abort();
-    }  // joins
-    LDNN_RETURN_IF_ERROR(FirstError(ended));
+    SliceRecord unused;
+    LDNN_RETURN_IF_ERROR(RunTrainingRoles(
+        ContextOf(member, phases), exchange.transport(),
+        [this](SliceSession& session) { return RunWorker(session); }, &unused));
     exchange.SayDone();
     return exchange.Finish();
   }
 
-  Status RunServer(const Member& member, const Role& role, Transport& transport) {
-    PhaseMeter phases = NewPhases();
-    const RoleContext context = ContextOf(member, phases);
-    SliceSession session(context, role, transport, {});
-    return RunServerRole(session);
-  }
-
-  Status RunWorker(const RoleContext& context, Transport& transport) {
-    const SliceRequest& request = context.request;
-    SliceSession session(context, request.role(), transport, {});
+  Status RunWorker(SliceSession& session) {
+    const RoleContext& context = session.context();
+    const SliceRequest& request = session.request();
     LDNN_RETURN_IF_ERROR(session.Begin());
-    ShardExchange exchange(context.runtime, context.interrupt, transport, session.agreement(),
-                           context.phases, request.plan.aggregation, request.plan.blocks(),
-                           request.role().rank);
+    ShardExchange exchange(context.runtime, context.interrupt, session.transport(),
+                           session.agreement(), context.phases, request.plan.aggregation,
+                           request.plan.blocks(), request.role().rank);
     std::vector<float> weights(gradient_.size());
     const Status trained = session.RunIterations(
         [&](int64_t iteration) -> Status {
@@ -199,6 +178,7 @@ class HostProbe {
           return OkStatus();
         });
     LDNN_RETURN_IF_ERROR(trained);
+    session.End(weights);
     return exchange.Finish();
   }
 
@@ -230,6 +210,7 @@ class HostProbe {
             .phases = phases,
             .started = context_.runtime.clock.Now()};
   }
+
   const RoleContext& context_;
   const TrainingEnvironment& environment_;
   const ProbedStep& step_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer_function/server/training_roles.h"
+#include "trainer_function/training/training_roles.h"
 
 #include <memory>
 #include <mutex>
@@ -8,18 +8,15 @@
 #include <vector>
 
 #include "trainer_function/parameter_server/server_role.h"
-#include "trainer_function/session/slice_session.h"
-#include "trainer_function/training/worker_role.h"
 #include "trainer_function/transport/loopback_transport.h"
 
 namespace lambdadnn {
 namespace {
 
 Status RunRole(const RoleContext& context, const Role& role, Transport& transport,
-               const TrainingEnvironment& environment, SliceRecord* record) {
+               const WorkerTask& worker, SliceRecord* record) {
   SliceSession session(context, role, transport, std::move(*record));
-  const Status status =
-      role.kind == RoleKind::kServer ? RunServerRole(session) : RunWorkerRole(session, environment);
+  const Status status = role.kind == RoleKind::kServer ? RunServerRole(session) : worker(session);
   *record = std::move(session.record());
   return status;
 }
@@ -27,9 +24,9 @@ Status RunRole(const RoleContext& context, const Role& role, Transport& transpor
 // A worker with the servers in its function.
 class HostedRoles {
  public:
-  HostedRoles(const RoleContext& context, Transport& exchange,
-              const TrainingEnvironment& environment, const SliceRecord& blank)
-      : context_(context), environment_(environment), transport_(context, exchange) {
+  HostedRoles(const RoleContext& context, Transport& exchange, const WorkerTask& worker,
+              const SliceRecord& blank)
+      : context_(context), worker_(worker), transport_(context, exchange) {
     for (const AssignedRole& assigned : context.request.roles) {
       parts_.push_back({assigned.role, blank});
     }
@@ -78,7 +75,7 @@ class HostedRoles {
   }
 
   void RunPart(const RoleContext& context, Part* part) {
-    const Status status = RunRole(context, part->role, transport_, environment_, &part->record);
+    const Status status = RunRole(context, part->role, transport_, worker_, &part->record);
     if (status.ok()) return;
     const std::lock_guard lock(mutex_);
     if (failure_.ok()) failure_ = status;
@@ -86,7 +83,7 @@ class HostedRoles {
   }
 
   const RoleContext& context_;
-  const TrainingEnvironment& environment_;
+  const WorkerTask& worker_;
   LoopbackTransport transport_;
   std::vector<Part> parts_;
   std::mutex mutex_;  // guards the failure
@@ -95,13 +92,13 @@ class HostedRoles {
 
 }  // namespace
 
-Status RunTrainingRoles(const RoleContext& context, Transport& exchange,
-                        const TrainingEnvironment& environment, SliceRecord* record) {
+Status RunTrainingRoles(const RoleContext& context, Transport& exchange, const WorkerTask& worker,
+                        SliceRecord* record) {
   const SliceRequest& request = context.request;
   if (request.plan.aggregation.placement == Placement::kDedicated) {
-    return RunRole(context, request.role(), exchange, environment, record);
+    return RunRole(context, request.role(), exchange, worker, record);
   }
-  return HostedRoles(context, exchange, environment, *record).Run(record);
+  return HostedRoles(context, exchange, worker, *record).Run(record);
 }
 
 }  // namespace lambdadnn
