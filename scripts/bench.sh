@@ -37,7 +37,9 @@ if [ ${#wanted[@]} = 0 ]; then
 fi
 
 [ -f build/release/build.ninja ] || cmake --preset release >/dev/null
-cmake --build build/release --target "${wanted[@]/%/_bench}" >build/bench.build.log 2>&1 || {
+targets=("${wanted[@]/%/_bench}")
+[[ " ${wanted[*]} " != *" direct "* ]] || targets+=(lambdadnn lambdadnn-worker lambdadnn-server)
+cmake --build build/release --target "${targets[@]}" >build/bench.build.log 2>&1 || {
   tail -40 build/bench.build.log
   exit 1
 }
@@ -45,6 +47,7 @@ for name in "${wanted[@]}"; do
   echo "== $name: build/release/bin/${name}_bench"
   if [ "$name" = direct ]; then
     /usr/bin/python3 tests/bench/gloo_python.py
+    /usr/bin/python3 tests/bench/ddp_python.py
   else
     "build/release/bin/${name}_bench"
   fi
