@@ -3,17 +3,27 @@
 # TORCH_LIBRARIES and does not know which it is.
 if(LAMBDADNN_TORCH_SOURCE STREQUAL "system")
   find_package(Torch REQUIRED)
-elseif(LAMBDADNN_TORCH_SOURCE STREQUAL "upstream")
-  execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/libtorch.sh path ${CMAKE_SYSTEM_PROCESSOR}
+elseif(LAMBDADNN_TORCH_SOURCE MATCHES "^upstream(-cuda)?$")
+  set(_cuda "")
+  if(LAMBDADNN_TORCH_SOURCE STREQUAL "upstream-cuda")
+    set(_cuda --cuda)
+  endif()
+  execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/libtorch.sh path ${_cuda} ${CMAKE_SYSTEM_PROCESSOR}
     OUTPUT_VARIABLE _folder OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   set(LAMBDADNN_UPSTREAM_TORCH ${_folder} CACHE PATH "Folder that scripts/libtorch.sh made")
   list(APPEND CMAKE_MODULE_PATH ${PROJECT_SOURCE_DIR}/cmake)
-  find_package(UpstreamTorch REQUIRED)
+  if(_cuda)
+    find_package(UpstreamTorch REQUIRED COMPONENTS cuda)
+    set(TORCH_LIBRARIES UpstreamTorch::cuda)
+    # Its libraries are gigabytes: the image has them from where they are.
+  else()
+    find_package(UpstreamTorch REQUIRED)
+    set(TORCH_LIBRARIES lambdadnn_no_cuda UpstreamTorch::cpu)
+    install(DIRECTORY ${LAMBDADNN_UPSTREAM_TORCH}/lib/
+      DESTINATION ${CMAKE_INSTALL_LIBDIR}/lambdadnn COMPONENT worker)
+  endif()
   get_target_property(TORCH_INCLUDE_DIRS UpstreamTorch::c10 INTERFACE_INCLUDE_DIRECTORIES)
-  set(TORCH_LIBRARIES lambdadnn_no_cuda UpstreamTorch::cpu)
   set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/lambdadnn")
-  install(DIRECTORY ${LAMBDADNN_UPSTREAM_TORCH}/lib/
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/lambdadnn COMPONENT worker)
   install(DIRECTORY ${LAMBDADNN_UPSTREAM_TORCH}/licenses/
     DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libtorch COMPONENT worker)
 elseif(LAMBDADNN_TORCH_SOURCE STREQUAL "cuda")
@@ -32,5 +42,5 @@ elseif(LAMBDADNN_TORCH_SOURCE STREQUAL "cuda")
   set(CMAKE_INSTALL_RPATH ${LAMBDADNN_UPSTREAM_TORCH}/lib)
 else()
   message(FATAL_ERROR
-    "LAMBDADNN_TORCH_SOURCE is '${LAMBDADNN_TORCH_SOURCE}'; it can be system, upstream or cuda")
+    "LAMBDADNN_TORCH_SOURCE is '${LAMBDADNN_TORCH_SOURCE}'; it can be system, upstream, upstream-cuda or cuda")
 endif()

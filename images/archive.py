@@ -6,7 +6,6 @@
 """
 import gzip
 import hashlib
-import io
 import json
 import pathlib
 import sys
@@ -38,11 +37,15 @@ class Image:
     def _read(self, name):
         return self._archive.extractfile(self._members[name]).read()
 
-    def _blob(self, digest):
-        data = self._read("blobs/" + digest.replace(":", "/"))
-        if "sha256:" + hashlib.sha256(data).hexdigest() != digest:
+    def _open_blob(self, digest):
+        blob = self._archive.extractfile(self._members["blobs/" + digest.replace(":", "/")])
+        if "sha256:" + hashlib.file_digest(blob, "sha256").hexdigest() != digest:
             raise ValueError(f"{self.path}: {digest} is not what its name says")
-        return data
+        blob.seek(0)
+        return blob
+
+    def _blob(self, digest):
+        return self._open_blob(digest).read()
 
     @property
     def platform(self):
@@ -53,9 +56,9 @@ class Image:
         return sum(layer["size"] for layer in self.manifest["layers"])
 
     def layers(self):
-        """The layers as open tar files, the lowest first."""
+        """The layers as open tar files, to be read from begin to end, the lowest first: one may have gigabytes."""
         for layer in self.manifest["layers"]:
-            yield tarfile.open(fileobj=io.BytesIO(gzip.decompress(self._blob(layer["digest"]))))
+            yield tarfile.open(fileobj=gzip.GzipFile(fileobj=self._open_blob(layer["digest"])), mode="r|")
 
     def files(self):
         """{path: (tar member, its bytes or None)} of the whole file system."""

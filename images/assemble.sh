@@ -3,12 +3,15 @@
 # Makes the file system of an image from an install tree: its programs, the shared libraries that
 # they load, certificates, a user, the licences, and the list of packages (SPDX 2.3).
 #
-#   assemble.sh NAME VERSION INSTALL_TREE OUT
+#   assemble.sh NAME VERSION INSTALL_TREE OUT [LIBRARIES]
+#
+# LIBRARIES is the root of a layer below OUT, whose libraries are not copied. They are CUDA's: of the driver's
+# library they and nobody here has any.
 #
 # Runs in Debian's minimal userland as root. SOURCE_DATE_EPOCH (seconds) is every file's time.
 # Fails when a library is missing or belongs to no package.
 set -eu
-name=$1 version=$2 tree=$3 out=$4
+name=$1 version=$2 tree=$3 out=$4 libraries=${5:-}
 epoch=${SOURCE_DATE_EPOCH:-0}
 doc=usr/share/doc
 work=$(mktemp -d)
@@ -21,16 +24,17 @@ ln -s usr/lib "$out/lib"
 ln -s usr/lib64 "$out/lib64"
 
 # Every file that a program or a library of ours loads and that is not ours.
-find "$out/usr/bin" "$out/usr/lib" -type f | sort >"$work/programs"
+find "$out/usr/bin" "$out/usr/lib" ${libraries:+"$libraries"} -type f | sort >"$work/programs"
 while read -r program; do
-  ldd "$program" >>"$work/ldd" 2>&1 || true
+  LD_LIBRARY_PATH=${libraries:+$libraries/usr/lib/lambdadnn} ldd "$program" >>"$work/ldd" 2>&1 || true
 done <"$work/programs"
+[ -z "$libraries" ] || sed -i '/libcuda\.so\.1 => not found/d' "$work/ldd"
 if grep 'not found' "$work/ldd" >&2; then
   echo "error: the libraries above are not in this stage; name their packages in images/${name#lambdadnn-}/packages" >&2
   exit 1
 fi
 sed -n -e 's/.*=> \(\/[^ ]*\) (.*/\1/p' -e 's/^[[:space:]]*\(\/[^ ]*\) (.*/\1/p' "$work/ldd" |
-  grep -v "^$out/" | sort -u >"$work/libraries"
+  grep -v "^$out/" | grep -v "^${libraries:-$out}/" | sort -u >"$work/libraries"
 
 # The package of a file, under whichever of its names dpkg knows it (/lib is /usr/lib).
 package_of() {
@@ -57,6 +61,8 @@ sort -u "$work/packages" >"$work/sorted"
 printf 'root:x:0:0::/:/none\nnonroot:x:65532:65532::/:/none\n' >"$out/etc/passwd"
 printf 'root:x:0:\nnonroot:x:65532:\n' >"$out/etc/group"
 echo 'hosts: files dns' >"$out/etc/nsswitch.conf"
+# By this file NVIDIA's runtime knows the folder in which Debian's loader looks for the driver's libraries.
+[ -z "$libraries" ] || cp /etc/debian_version "$out/etc/"
 
 while read -r package; do
   mkdir -p "$out/$doc/$package"

@@ -5,7 +5,8 @@
 # (images/README.md).
 #
 #   scripts/images.sh build [NAME...]    compile, build, and write build/images/NAME.tar (OCI archives;
-#                                        NAME-arm64.tar on amd64 for arm64)
+#                                        NAME-arm64.tar on amd64 for arm64); the three, or also
+#                                        worker-gpu, of amd64 alone: 2.5 GB
 #   scripts/images.sh list               the archives: name, platform, digest, compressed and unpacked size
 #   scripts/images.sh measure            how fast they start and what they take, beside the aims; those of
 #                                        another platform in qemu
@@ -32,7 +33,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly NAMES=(operator worker server)
+readonly NAMES=(operator worker server) ON_DEMAND=(worker-gpu)
 readonly SUITE=bookworm
 readonly FOLDER=build/images
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn/images
@@ -45,7 +46,7 @@ words=("$@")
 command=${1:-}
 case "$command" in
   build | list | measure | push | clean) shift ;;
-  -h | --help) sed -n '3,31p' "$0" | cut -c3-; exit 0 ;;
+  -h | --help) sed -n '3,32p' "$0" | cut -c3-; exit 0 ;;
   *) usage "unknown command '$command'" ;;
 esac
 while [ $# -gt 0 ]; do
@@ -65,12 +66,15 @@ while [ $# -gt 0 ]; do
     --fresh-base) fresh=1 ;;
     -*) usage "unknown option $1" ;;
     *)
-      [[ " ${NAMES[*]} " = *" $1 "* ]] || usage "there is no image '$1', only ${NAMES[*]}"
+      [[ " ${NAMES[*]} ${ON_DEMAND[*]} " = *" $1 "* ]] || usage "there is no image '$1', only ${NAMES[*]} ${ON_DEMAND[*]}"
       wanted+=("$1") ;;
   esac
   shift
 done
-[ ${#wanted[@]} -gt 0 ] || wanted=("${NAMES[@]}")
+if [ ${#wanted[@]} = 0 ]; then
+  wanted=("${NAMES[@]}")
+  [ "$command" != list ] || wanted+=("${ON_DEMAND[@]}")
+fi
 version=$(sed -n 's/^project(lambdadnn VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 tag=${tag:-$version}
 
@@ -167,12 +171,14 @@ install_tree() {
   case "$1" in
     operator) targets='lambdadnn lambdadnn-operator lambdadnn-dataset' ;;
     worker) targets=lambdadnn-worker from=$upstream ;;
+    worker-gpu) targets=lambdadnn-worker from=upstream-cuda ;;
     *) targets=lambdadnn-$1 ;;
   esac
   if [ "$compile" = 1 ]; then
     [ "$1" = server ] || scripts/arrow.sh fetch ${suffix:+aarch64}
     [ -z "$suffix" ] || scripts/sysroot.sh make ${mirror:+--mirror "$mirror"}
     [ "$from" != "$upstream" ] || scripts/libtorch.sh fetch ${suffix:+aarch64}
+    [ "$from" != upstream-cuda ] || scripts/libtorch.sh fetch --cuda
     # A build folder of before the fetch does not know of what was fetched.
     grep -qs liblambdadnn_parquet "build/$from/build.ninja" || cmake --preset "$from" >/dev/null
     # shellcheck disable=SC2086
@@ -180,7 +186,7 @@ install_tree() {
       { tail -40 "$FOLDER/compile.log" >&2; fail "the programs of image $1 do not compile"; }
   fi
   rm -rf "$tree"
-  cmake --install "build/$from" --component "$1" --strip --prefix "$tree/usr" >/dev/null ||
+  cmake --install "build/$from" --component "${1%-gpu}" --strip --prefix "$tree/usr" >/dev/null ||
     fail "the programs of image $1 are not in build/$from; leave out --no-compile"
 }
 
@@ -227,6 +233,10 @@ archive_of() {
   local layout
   layout=$(mktemp -d "$FOLDER/$1.XXXXXX")
   run_buildah push -q --format oci --compression-format gzip "$2" "oci:$layout:$2"
+  if [[ "$1" = worker-gpu && "$inside" = 0 ]]; then
+    python3 images/lowest_layer.py "$layout" "$LIBRARIES" || fail "the libraries could not be added to image $1"
+    rm -r "$LIBRARIES"
+  fi
   tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=a+rX,u+w,go-w \
     -C "$layout" -cf "$FOLDER/$1$suffix.tar.new" .
   rm -r "$layout"
@@ -234,6 +244,8 @@ archive_of() {
 }
 
 build() {
+  [[ "${wanted[*]} ${architectures[*]}" != *worker-gpu*arm64* ]] ||
+    usage "the image worker-gpu is for linux/amd64 alone: NVIDIA's libraries are listed for it (scripts/cuda_wheels.txt)"
   if [ "${architectures[*]}" = "$machine" ]; then
     scripts/setup.sh --images
     lock
@@ -252,26 +264,44 @@ build() {
   done
 }
 
+# Of worker-gpu: LibTorch's and NVIDIA's libraries as the image has them, without a copy of them.
+readonly LIBRARIES=$FOLDER/worker-gpu/libraries
+link_libraries() {
+  local fetched
+  fetched=$(scripts/libtorch.sh path --cuda)
+  rm -rf "$LIBRARIES"
+  mkdir -p "$LIBRARIES/usr/lib"
+  cp -al "$fetched/lib" "$LIBRARIES/usr/lib/lambdadnn" 2>/dev/null || {
+    rm -rf "$LIBRARIES/usr/lib/lambdadnn"
+    cp -a "$fetched/lib" "$LIBRARIES/usr/lib/lambdadnn"
+  }
+}
+
 build_images() {
-  local name reference begin compiled packages=''
+  local name reference begin compiled options packages=''
   [ "$inside" = 1 ] || packages=$(packages_of_images)
   make_base "$packages"
   for name in "${wanted[@]}"; do
     begin=$SECONDS reference=$registry/lambdadnn-$name:$tag
     : >"$FOLDER/$name$suffix.log"
-    compiled="compiled-here"
+    compiled="compiled-here" options=()
     if [ "$inside" = 1 ]; then
       # In two runs: buildah does not see that a stage is needed whose name is an argument.
       compiled=localhost/lambdadnn-$name-compiled
       run_dockerfile "$name" "$compiled" --target compile
     else
       install_tree "$name"
+      if [ "$name" = worker-gpu ]; then
+        link_libraries
+        options=(--build-context "libraries=$PWD/$LIBRARIES" --build-arg LOWEST=scratch)
+      fi
       if reuse_archive "$name" "$reference"; then continue; fi
     fi
-    run_dockerfile "$name" "$reference" --build-arg COMPILED="$compiled"
+    run_dockerfile "$name" "$reference" --build-arg COMPILED="$compiled" "${options[@]}"
     [ "$inside" = 0 ] || run_buildah rmi -f "$compiled" >/dev/null
     archive_of "$name" "$reference"
-    [ "$inside" = 1 ] || keep_archive "$name" "$reference"
+    # One of gigabytes is not kept twice.
+    [[ "$inside" = 1 || "$name" = worker-gpu ]] || keep_archive "$name" "$reference"
     run_buildah rmi -f "$reference" >/dev/null
     run_buildah rmi --prune -f >/dev/null 2>&1 || true
     echo "$reference: $FOLDER/$name$suffix.tar, $((SECONDS - begin)) s"
