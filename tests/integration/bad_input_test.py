@@ -342,6 +342,10 @@ class Functions(BadInput):
         run = self.train(job(functions={"gpu": 1}), environment={"CUDA_VISIBLE_DEVICES": ""})
         self.says(run, USAGE, r"spec\.functions\.gpu: there is no GPU for functions here .*leave it out")
 
+    def test_a_gpu_that_a_worker_cannot_use(self):
+        run = self.train(job(functions={"gpu": 1}), environment={"CUDA_VISIBLE_DEVICES": "99"})
+        self.says(run, ENVIRONMENT, r"LAMBDADNN_DEVICE=cuda: .+, or train with LAMBDADNN_DEVICE=cpu")
+
     def test_a_port_in_use(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`lambdadnn run` in users' settings: its JSON output, a job's bucket that is replaced,
-no control groups, few CPUs, the newest run resumed, a store with a certificate of its own."""
+no control groups, few CPUs, two GPUs, the newest run resumed, a store with a certificate of its own."""
 import json
 import os
 import re
+import shutil
+import signal
 import subprocess
 import unittest
 
@@ -148,6 +150,30 @@ class RunCommand(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(f"folder: {folder}/runs/newer", done.stdout)
         self.assertEqual(json.loads(report.read_text())["model"]["digest"], digest)
+
+    def test_each_worker_has_a_gpu_of_its_own_which_it_gives_back_when_it_is_killed(self):
+        """The GPUs are two names, and workers that are told of one compute on processors all the same."""
+        programs, given = self.bench.folder / "on-gpus", self.bench.folder / "given"
+        programs.mkdir()
+        for name in ("lambdadnn", "lambdadnn-server"):
+            shutil.copy2(OPTIONS.bin / name, programs)
+        worker = programs / "lambdadnn-worker"
+        worker.write_text(f"""#!/bin/sh
+            echo "$LAMBDADNN_DEVICE $CUDA_VISIBLE_DEVICES $$" >>{given}
+            LAMBDADNN_DEVICE=cpu exec {OPTIONS.bin.resolve()}/lambdadnn-worker\n""")
+        worker.chmod(0o755)
+        bench = Bench(programs, train=0)
+        self.addCleanup(bench.close)
+        changes = {"functions.gpu": 1, "objective.fixed.functions": 2, "aggregation.layers": "[1, 2]",
+                   "training.epochs": 6, "dataset.uri": self.bench.folder / "digits"}
+        run = bench.start(*(word for field, value in changes.items() for word in ("--set", f"spec.{field}={value}")),
+                          environment={"CUDA_VISIBLE_DEVICES": "5,GPU-b"})
+        self.assertTrue(run.wait_for_iteration(5), run.text())
+        seen = {gpu: (device, int(pid)) for device, gpu, pid in map(str.split, given.read_text().splitlines())}
+        self.assertEqual({"5": "cuda", "GPU-b": "cuda"}, {gpu: device for gpu, (device, _) in seen.items()})
+        os.kill(seen["5"][1], signal.SIGKILL)
+        self.assertEqual(0, run.wait().code, run.text())
+        self.assertEqual(["cuda 5"], [line.rsplit(" ", 1)[0] for line in given.read_text().splitlines()[2:]])
 
     def test_nothing_to_resume(self):
         folder = self.bench.folder / "of-nobody"

@@ -198,6 +198,11 @@ TEST_P(FunctionHostTest, EachFunctionHasAGpuOfItsOwnUntilItIsGone) {
   }
   ASSERT_TRUE(again.ok()) << again.ToString();
   EXPECT_EQ(EnvironmentOf(Await("c", FunctionPhase::kReady), "CUDA_VISIBLE_DEVICES"), "3");
+  // One that is killed gives its own back, too.
+  ::kill(PidOf("b"), SIGKILL);
+  Await("b", FunctionPhase::kGone);
+  ASSERT_TRUE(create("d", 1).ok());
+  EXPECT_EQ(EnvironmentOf(Await("d", FunctionPhase::kReady), "CUDA_VISIBLE_DEVICES"), "GPU-b");
 }
 
 TEST_P(FunctionHostTest, AUidIsNeverUsedAgain) {
