@@ -123,6 +123,8 @@ struct Platform {
     double milli_cpu = 0;
     double pods = 0;
     double gpus = 0;
+    bool takes_workers = true;
+    bool takes_servers = true;
     friend bool operator==(const Node&, const Node&) = default;
   };
   // Each function fits on one of them; empty = unknown: only the totals count.

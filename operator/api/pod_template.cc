@@ -95,6 +95,13 @@ const ContainerTemplate& ContainerOf(const PodTemplate& pods, std::string_view n
   return found == pods.containers.end() ? kNone : *found;
 }
 
+PodTemplate PodsOfWorkers(PodTemplate pods) {
+  for (auto& [label, value] : pods.workers.node_selector) pods.node_selector[label] = value;
+  for (const Json& toleration : pods.workers.tolerations) pods.tolerations.push_back(toleration);
+  pods.workers = {};
+  return pods;
+}
+
 PodTemplate DecodePodTemplate(const Json& json, const std::string& path, Errors* errors) {
   PodTemplate pods;
   JsonReader reader(json, path, errors);
@@ -106,6 +113,12 @@ PodTemplate DecodePodTemplate(const Json& json, const std::string& path, Errors*
   }
   if (const Json* spec = reader.Child("spec")) {
     ReadPodSpec(*spec, reader.PathOf("spec"), errors, &pods);
+  }
+  if (const Json* workers = reader.Child("workers")) {
+    JsonReader nested(*workers, reader.PathOf("workers"), errors);
+    StringMap(nested, "nodeSelector", &pods.workers.node_selector);
+    ReadList(nested, "tolerations", &pods.workers.tolerations);
+    nested.Finish();
   }
   reader.Finish();
   return pods;
@@ -131,7 +144,10 @@ Json EncodePodTemplate(const PodTemplate& pods) {
   for (const ContainerTemplate& container : pods.containers) {
     spec["containers"].push_back(EncodeContainer(container));
   }
-  Json json = {{"spec", std::move(spec)}};
+  Json workers = Json::object();
+  Put(&workers, "nodeSelector", pods.workers.node_selector);
+  Put(&workers, "tolerations", pods.workers.tolerations);
+  Json json = {{"spec", std::move(spec)}, {"workers", std::move(workers)}};
   Put(&json, "metadata", metadata);
   return json;
 }

@@ -49,11 +49,20 @@ struct PodTemplate {
   Json topology_spread_constraints = Json::array();
   Json volumes = Json::array();
   std::vector<ContainerTemplate> containers = {};
+  // Of workers alone, beside the two above.
+  struct Workers {
+    std::map<std::string, std::string> node_selector = {};
+    Json tolerations = Json::array();
+    friend bool operator==(const Workers&, const Workers&) = default;
+  } workers = {};
   friend bool operator==(const PodTemplate&, const PodTemplate&) = default;
 };
 
 // The settings of the container with this name; those of one without any where there are none.
 const ContainerTemplate& ContainerOf(const PodTemplate& pods, std::string_view name);
+
+// What a worker's pods are to be: with what is said of workers alone in its place.
+PodTemplate PodsOfWorkers(PodTemplate pods);
 
 // Of spec.podTemplate. Problems are reported under `path`.
 PodTemplate DecodePodTemplate(const Json& json, const std::string& path,

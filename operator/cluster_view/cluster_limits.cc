@@ -84,10 +84,10 @@ class Narrowing {
 
   NarrowedPlatform Run() {
     NarrowTimeout();
+    if (gpu_ > 0) NarrowGpus();
     NarrowFunction();
     NarrowTotals();
     NarrowCount();
-    if (gpu_ > 0) NarrowGpus();
     out_.platform = platform_;
     return std::move(out_);
   }
@@ -120,10 +120,12 @@ class Narrowing {
     }
     if (limits_.nodes.has_value()) {
       double largest = 0;
-      for (const PodResources& node : *limits_.nodes) {
+      for (const FreeNode& node : *limits_.nodes) {
+        if (!node.takes_workers || node.gpus < gpu_) continue;
         largest = std::max(largest, LargestOnNode(platform_, node, sidecar_));
       }
-      most.Take(largest, "the most that a node has left");
+      most.Take(largest, gpu_ > 0 ? "the most that a node with a GPU has left"
+                                  : "the most that a node has left");
     }
     if (limits_.quota.memory_mib.has_value()) {
       most.Take(*limits_.quota.memory_mib - sidecar_.memory_mib, "a ResourceQuota");
@@ -155,11 +157,12 @@ class Narrowing {
     Bound cpu;
     if (limits_.nodes.has_value()) {
       PodResources all;
-      for (const PodResources& node : *limits_.nodes) {
+      for (const FreeNode& node : *limits_.nodes) {
         // One that has no capacity for the smallest function has none for any.
         if (LargestOnNode(platform_, node, sidecar_) < platform_.memory.min_mib) continue;
         all += node;
-        platform_.nodes.push_back({node.memory_mib, node.milli_cpu, node.pods, node.gpus});
+        platform_.nodes.push_back({node.memory_mib, node.milli_cpu, node.pods, node.gpus,
+                                   node.takes_workers, node.takes_servers});
       }
       platform_.machine_sidecar_memory_mib = sidecar_.memory_mib;
       platform_.machine_sidecar_milli_cpu = sidecar_.milli_cpu;
@@ -223,7 +226,9 @@ class Narrowing {
     if (limits_.quota.gpus.has_value()) most.Take(*limits_.quota.gpus, "a ResourceQuota");
     if (limits_.nodes.has_value()) {
       double all = 0;
-      for (const PodResources& node : *limits_.nodes) all += std::floor(node.gpus);
+      for (const FreeNode& node : *limits_.nodes) {
+        if (node.takes_workers) all += std::floor(node.gpus);
+      }
       most.Take(all, std::string("the free ") + kGpuResource + " of the nodes");
     }
     if (most.value >= platform_.total_gpus.Or(kUnlimited)) return;

@@ -15,6 +15,12 @@
 
 namespace lambdadnn {
 
+// What other pods leave on a node, and which functions of the job it may run.
+struct FreeNode : PodResources {
+  bool takes_workers = true;
+  bool takes_servers = true;
+};
+
 struct ClusterLimits {
   // Of a revision of Knative; 0 = none is known.
   double max_timeout_seconds = 0;
@@ -39,8 +45,8 @@ struct ClusterLimits {
     std::optional<double> gpus = {};
     bool limits_cpu = false;  // every container must have a limit of CPU
   } quota;
-  // What other pods leave on each node that the job may use; absent = not known.
-  std::optional<std::vector<PodResources>> nodes = {};
+  // Each that the job may use; absent = not known.
+  std::optional<std::vector<FreeNode>> nodes = {};
   // Requested next to each function in its pod.
   PodResources sidecar = {};
   // One sentence for each thing that could not be read, and what is not counted therefore.

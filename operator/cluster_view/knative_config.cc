@@ -13,13 +13,16 @@ namespace {
 constexpr double kDefaultMaxTimeoutSeconds = 600;
 constexpr const char* kMaxTimeoutKey = "max-revision-timeout-seconds";
 constexpr const char* kMaxScaleKey = "max-scale-limit";
-constexpr const char* kPodSpec = "spec.podTemplate.spec.";
+constexpr const char* kPodTemplate = "spec.podTemplate.";
 
 struct FieldFeature {
-  const char* field;  // in spec.podTemplate.spec
+  const char* field;  // in `part` of spec.podTemplate
   const char* feature;
   bool (*is_set)(const PodTemplate& pods);
   const char* refusal = nullptr;  // what Knative calls it, where it does not name the field
+  const char* part = "spec.";
+
+  std::string Path() const { return std::string(kPodTemplate) + part + field; }
 };
 
 template <const char* const& type>
@@ -78,6 +81,12 @@ constexpr FieldFeature kFeatures[] = {
      ".ephemeral"},
     {"containers[].env[].valueFrom.fieldRef", "kubernetes.podspec-fieldref", ReadsFieldOfPod,
      "ieldRef"},
+    {"nodeSelector", "kubernetes.podspec-nodeselector",
+     [](const PodTemplate& pods) { return !pods.workers.node_selector.empty(); }, nullptr,
+     "workers."},
+    {"tolerations", "kubernetes.podspec-tolerations",
+     [](const PodTemplate& pods) { return !pods.workers.tolerations.empty(); }, nullptr,
+     "workers."},
 };
 
 // "" = the key is absent, or no text.
@@ -159,8 +168,7 @@ std::vector<std::string> RefusedFields(const PodTemplate& pods,
   for (const FieldFeature& each : kFeatures) {
     if (!disabled.contains(each.feature) || !each.is_set(pods)) continue;
     refused.push_back(
-        std::string(kPodSpec) + each.field + " is refused by Knative here, its feature " +
-        each.feature +
+        each.Path() + " is refused by Knative here, its feature " + each.feature +
         " is off; leave the field out, or have it switched on: " + SwitchOn(each.feature));
   }
   return refused;
@@ -170,7 +178,7 @@ std::string NextStepForRefusal(const std::string& message) {
   for (const FieldFeature& each : kFeatures) {
     const char* named = each.refusal == nullptr ? each.field : each.refusal;
     if (message.find(named) == std::string::npos) continue;
-    return std::string("leave ") + kPodSpec + each.field +
+    return "leave " + each.Path() +
            " out, or have Knative's feature switched on: " + SwitchOn(each.feature);
   }
   if (message.find("imeoutSeconds") != std::string::npos) {

@@ -22,15 +22,21 @@ double Share(const Platform::Node& node, const PodGroup& pod) {
 
 enum class Way { kSpread, kFill };
 
-// Puts the group onto the machines; false when one of it finds no capacity.
-bool Place(const PodGroup& pods, Way way, Nodes* nodes) {
+using Takes = bool Platform::Node::*;
+constexpr Takes kWorkers = &Platform::Node::takes_workers;
+constexpr Takes kServers = &Platform::Node::takes_servers;
+
+// Puts the group onto the machines that take it; false when one of it finds no capacity.
+bool Place(const PodGroup& pods, Takes takes, Way way, Nodes* nodes) {
   // The next one to take a pod is on top.
   std::priority_queue<std::pair<double, size_t>> candidates;
   const auto add = [&](size_t i) {
     const double share = Share((*nodes)[i], pods);
     if (share >= 1) candidates.push({way == Way::kSpread ? share : -share, i});
   };
-  for (size_t i = 0; i < nodes->size(); ++i) add(i);
+  for (size_t i = 0; i < nodes->size(); ++i) {
+    if ((*nodes)[i].*takes) add(i);
+  }
   for (int placed = 0; placed < pods.count; ++placed) {
     if (candidates.empty()) return false;
     const size_t i = candidates.top().second;
@@ -51,7 +57,9 @@ bool FitHoweverPlaced(const Nodes& nodes, const PodGroup& workers, const PodGrou
                          std::max(workers.milli_cpu, servers.milli_cpu),
                          std::max(workers.gpus, servers.gpus)};
   double capacity = 0;
-  for (const Platform::Node& node : nodes) capacity += std::floor(Share(node, largest));
+  for (const Platform::Node& node : nodes) {
+    if (node.takes_workers && node.takes_servers) capacity += std::floor(Share(node, largest));
+  }
   return capacity >= workers.count + servers.count;
 }
 
@@ -62,9 +70,11 @@ bool FitOnNodes(const Nodes& nodes, const PodGroup& workers, const PodGroup& ser
   for (const Way way : {Way::kSpread, Way::kFill}) {
     for (const bool workers_first : {true, false}) {
       Nodes left = nodes;
-      const PodGroup& first = workers_first ? workers : servers;
-      const PodGroup& second = workers_first ? servers : workers;
-      if (!Place(first, way, &left) || !Place(second, way, &left)) return false;
+      const auto place = [&](bool of_workers) {
+        return of_workers ? Place(workers, kWorkers, way, &left)
+                          : Place(servers, kServers, way, &left);
+      };
+      if (!place(workers_first) || !place(!workers_first)) return false;
     }
   }
   return true;

@@ -16,9 +16,10 @@ struct PodGroup {
   double gpus = 0;
 };
 
-// True when both groups fit wherever a scheduler puts them: on the node with the most left
-// each time, or on the fullest that takes one more, and whichever group comes first. A scheduler
-// may do worse on purpose; kube-scheduler's default is the first. O(pods x log nodes).
+// True when both groups, each on nodes that take it, fit wherever a scheduler puts them: on the
+// node with the most left each time, or on the fullest that takes one more, and whichever group
+// comes first. A scheduler may do worse on purpose; kube-scheduler's default is the first. O(pods x
+// log nodes).
 bool FitOnNodes(const std::vector<Platform::Node>& nodes, const PodGroup& workers,
                 const PodGroup& servers);
 

@@ -2,6 +2,7 @@
 #include "operator/resources/function_groups.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "operator/api/peer_channel.h"
 
@@ -107,6 +108,7 @@ std::vector<FunctionGroup> PlannedGroups(const Job& job, const Platform& platfor
   FunctionGroup workers = BaseGroup(job, platform, secrets);
   workers.name = WorkersGroupName(plan.revision);
   workers.program = FunctionProgram::kWorker;
+  workers.pods = PodsOfWorkers(std::move(workers.pods));
   workers.count = plan.functions;
   workers.memory_mib = plan.memory_mib;
   workers.milli_cpu = MilliCpuOf(platform, plan.memory_mib);
@@ -129,6 +131,7 @@ FunctionGroup ProfileGroup(const Job& job, const Platform& platform, int count, 
   FunctionGroup group = BaseGroup(job, platform, secrets);
   group.name = kProfileGroup;
   group.program = FunctionProgram::kWorker;
+  group.pods = PodsOfWorkers(std::move(group.pods));
   group.count = count;
   group.memory_mib = memory_mib;
   group.milli_cpu = MilliCpuOf(platform, memory_mib);

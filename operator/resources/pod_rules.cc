@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <map>
 #include <string_view>
 
 #include "common/base/text.h"
@@ -73,13 +74,25 @@ void AddImages(const PodTemplate& pods, NameList* names) {
   }
 }
 
+// Without a key it tolerates every taint.
+void AddKeys(const Json& tolerations, NameList* names) {
+  for (const Json& toleration : tolerations) names->push_back(TextAt(toleration, "key"));
+}
 void AddTolerationKeys(const PodTemplate& pods, NameList* names) {
-  // Without a key it tolerates every taint.
-  for (const Json& toleration : pods.tolerations) names->push_back(TextAt(toleration, "key"));
+  AddKeys(pods.tolerations, names);
+}
+void AddTolerationKeysOfWorkers(const PodTemplate& pods, NameList* names) {
+  AddKeys(pods.workers.tolerations, names);
 }
 
+void AddLabels(const std::map<std::string, std::string>& selector, NameList* names) {
+  for (const auto& [key, value] : selector) names->push_back(key);
+}
 void AddSelectedLabels(const PodTemplate& pods, NameList* names) {
-  for (const auto& [key, value] : pods.node_selector) names->push_back(key);
+  AddLabels(pods.node_selector, names);
+}
+void AddLabelsOfWorkers(const PodTemplate& pods, NameList* names) {
+  AddLabels(pods.workers.node_selector, names);
 }
 
 void AddResources(const PodTemplate& pods, NameList* names) {
@@ -257,26 +270,28 @@ void AddAntiAffinityNamespaces(const PodTemplate& pods, NameList* names) {
 }
 
 struct Field {
-  const char* name;  // in spec.podTemplate.spec
+  const char* name;  // in spec.podTemplate
   const List* list;
   void (*add_names)(const PodTemplate& pods, NameList* names);
 };
 
 constexpr Field kFields[] = {
-    {"containers[].image", &kImages, AddImages},
-    {"serviceAccountName", &kServiceAccounts, AddText<&PodTemplate::service_account_name>},
-    {"priorityClassName", &kPriorityClasses, AddText<&PodTemplate::priority_class_name>},
-    {"tolerations", &kTolerationKeys, AddTolerationKeys},
-    {"nodeSelector", &kNodeLabels, AddSelectedLabels},
-    {"affinity", &kNodeLabels, AddNodeLabels},
-    {"affinity.podAffinity", &kAffinityNamespaces, AddAffinityNamespaces},
-    {"affinity.podAntiAffinity", &kAffinityNamespaces, AddAntiAffinityNamespaces},
-    {"containers[].env", &kSecrets, AddSecretsInEnv},
-    {"volumes", &kVolumeTypes, AddVolumeTypes},
-    {"volumes", &kSecrets, AddMountedSecrets},
-    {"runtimeClassName", &kRuntimeClasses, AddText<&PodTemplate::runtime_class_name>},
-    {"schedulerName", &kSchedulers, AddText<&PodTemplate::scheduler_name>},
-    {"containers[].resources", &kResources, AddResources},
+    {"spec.containers[].image", &kImages, AddImages},
+    {"spec.serviceAccountName", &kServiceAccounts, AddText<&PodTemplate::service_account_name>},
+    {"spec.priorityClassName", &kPriorityClasses, AddText<&PodTemplate::priority_class_name>},
+    {"spec.tolerations", &kTolerationKeys, AddTolerationKeys},
+    {"spec.nodeSelector", &kNodeLabels, AddSelectedLabels},
+    {"workers.tolerations", &kTolerationKeys, AddTolerationKeysOfWorkers},
+    {"workers.nodeSelector", &kNodeLabels, AddLabelsOfWorkers},
+    {"spec.affinity", &kNodeLabels, AddNodeLabels},
+    {"spec.affinity.podAffinity", &kAffinityNamespaces, AddAffinityNamespaces},
+    {"spec.affinity.podAntiAffinity", &kAffinityNamespaces, AddAntiAffinityNamespaces},
+    {"spec.containers[].env", &kSecrets, AddSecretsInEnv},
+    {"spec.volumes", &kVolumeTypes, AddVolumeTypes},
+    {"spec.volumes", &kSecrets, AddMountedSecrets},
+    {"spec.runtimeClassName", &kRuntimeClasses, AddText<&PodTemplate::runtime_class_name>},
+    {"spec.schedulerName", &kSchedulers, AddText<&PodTemplate::scheduler_name>},
+    {"spec.containers[].resources", &kResources, AddResources},
 };
 
 bool Admits(const NameList& allowed, std::string_view name) {
@@ -287,7 +302,7 @@ bool Admits(const NameList& allowed, std::string_view name) {
 }
 
 std::string Sentence(const Field& field, const NameList& allowed) {
-  std::string text = std::string("spec.podTemplate.spec.") + field.name + ": ";
+  std::string text = std::string("spec.podTemplate.") + field.name + ": ";
   if (allowed.empty()) {
     text += std::string("no ") + field.list->what + " are allowed here; leave the field out";
   } else {

@@ -219,10 +219,10 @@ class Values(unittest.TestCase):
         policy = ("ValidatingAdmissionPolicy", "", f"{NAME}-jobs")
         binding = ("ValidatingAdmissionPolicyBinding", "", f"{NAME}-jobs")
         made = objects({})
-        self.assertEqual(7, len(made[policy]["spec"]["validations"]))
+        self.assertEqual(8, len(made[policy]["spec"]["validations"]))
         self.assertEqual({"policyName": f"{NAME}-jobs", "validationActions": ["Deny"]},
                          made[binding]["spec"])
-        self.assertEqual(14, len(objects(EVERYTHING)[policy]["spec"]["validations"]))
+        self.assertEqual(16, len(objects(EVERYTHING)[policy]["spec"]["validations"]))
         everything = dict.fromkeys(
             ("priorityClasses", "tolerationKeys", "affinityNamespaces", "runtimeClasses", "schedulers",
              "volumeTypes"))

@@ -33,7 +33,7 @@ class JobPolicy(ClusterTest):
             cls.api.create("/api/v1/namespaces", {"metadata": {"name": f"set-{number}"}})
             cls.install(number, rules["allowed"])
         for number, rules in enumerate(SETS):
-            refused = [job["pod"] for job in rules["jobs"] if "refused" in job]
+            refused = [job["pod"] for job in rules["jobs"] if "refused" in job and "pod" in job]
             if refused:
                 cls.until_refused(number, refused[0])
 
@@ -47,13 +47,19 @@ class JobPolicy(ClusterTest):
             assert code == 201, answer
 
     @classmethod
-    def submit(cls, namespace, pod, name="asked", query="&dryRun=All"):
+    def submit(cls, namespace, pod, name="asked", query="&dryRun=All", **more):
         return cls.api.call("POST", f"{JOBS.format(namespace)}?fieldValidation=Strict{query}", {
             "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
             "metadata": {"name": name}, "spec": {
                 "model": {"builtin": {"name": "mlp"}}, "dataset": {"renderedDigits": {}},
                 "training": {"epochs": 3, "globalBatchSize": 120},
-                "objective": {"deadlineSeconds": 90}, "podTemplate": {"spec": pod}}})
+                "objective": {"deadlineSeconds": 90}, "podTemplate": {"spec": pod, **more}}})
+
+    @classmethod
+    def submit_row(cls, namespace, job):
+        """A job of the table."""
+        return cls.submit(namespace, job.get("pod", {}),
+                          **{part: job[part] for part in ("workers",) if part in job})
 
     @classmethod
     def until_refused(cls, number, pod):
@@ -70,8 +76,8 @@ class JobPolicy(ClusterTest):
     def test_it_says_what_the_operator_says(self):
         for number, rules in enumerate(SETS):
             for job in rules["jobs"]:
-                with self.subTest(allowed=rules["allowed"], pod=job["pod"]):
-                    code, answer = self.submit(f"set-{number}", job["pod"])
+                with self.subTest(allowed=rules["allowed"], job=job):
+                    code, answer = self.submit_row(f"set-{number}", job)
                     if "refused" not in job:
                         self.assertEqual(code, 201, answer)
                         continue
@@ -84,7 +90,7 @@ class JobPolicy(ClusterTest):
     def test_other_namespaces_are_free(self):
         for rules in SETS:
             for job in rules["jobs"]:
-                self.assertEqual(self.submit("default", job["pod"])[0], 201, job["pod"])
+                self.assertEqual(self.submit_row("default", job)[0], 201, job)
 
     def test_shapes_that_nobody_understands_are_refused(self):
         required = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -12,7 +12,7 @@ import pod_processes
 import settings
 from cluster_api import condition
 from faults import Faults
-from on_pods import PODS, SECRETS, SERVICES, OnPods
+from on_pods import PODS, SECRETS, SERVICES, TAG, OnPods
 from s3_servers import BUCKET, ROOT_SECRET, CountingProxy, RealServer
 
 ACTIVATOR = ("-n", "knative-serving", "deployment/activator")
@@ -22,6 +22,8 @@ STORE_PORT = int(settings.S3_ADDRESS.rsplit(":", 1)[1])
 # Of the plan: {group: (memory in MiB, CPU in cores, by the platform's 300 mCPU a GiB)}.
 SIZES = {"workers": (384, 0.113), "servers": (128, 0.038)}
 SIDECAR_MIB = 64
+GPU = "nvidia.com/gpu"
+FEATURES = "/api/v1/namespaces/knative-serving/configmaps/config-features"
 # Four workers and three servers.
 JOB_MIB = 4 * (384 + SIDECAR_MIB) + 3 * (128 + SIDECAR_MIB)
 
@@ -210,3 +212,49 @@ class Training(OnPods):
             self.assertLess(report["store"]["puts"], report["requests"]["iterations"])
             self.assertGreater(report["peers"]["peerObjects"], 10 * report["requests"]["iterations"])
         self.nothing_left(name)
+
+    def offer_gpus(self, node, count):
+        """As a device plugin does, and with the taint that keeps other pods away; until the test's end."""
+        path = f"/api/v1/nodes/{node}"
+        def change(amount, taints):
+            amounts = {GPU: amount}
+            self.request("PATCH", path + "/status", {"status": {"capacity": amounts, "allocatable": amounts}})
+            self.request("PATCH", path, {"spec": {"taints": taints}})
+        self.addCleanup(change, None, None)
+        change(str(count), [{"key": GPU, "effect": "NoSchedule"}])
+
+    def test_7_workers_with_gpus_are_where_these_are_and_say_why_they_cannot_use_them(self):
+        """No node here has one: their image is the usual one, without CUDA. Servers are elsewhere."""
+        self.request("PATCH", FEATURES, {"data": {"kubernetes.podspec-tolerations": "enabled"}})
+        self.addCleanup(self.request, "PATCH", FEATURES, {"data": {"kubernetes.podspec-tolerations": None}})
+        self.offer_gpus("n2", 2)
+        wanted = {"functions": {"gpu": 1}, "podTemplate": {"workers": {"tolerations": [
+            {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]}}}
+        two = {"objective": {"fixed": {"functions": 2, "memory": "384Mi"}},
+               "aggregation": {"shards": 1, "layers": [1, 2], "serverMemory": "128Mi"}}
+        with self.other_operator(flags=("--worker-gpu-image", f"dev.local/lambdadnn-worker:{TAG}")):
+            self.create("on-gpus", 4, {**wanted, **two})
+            def placed():
+                found = [(pod["metadata"]["labels"]["lambdadnn.io/group"], pod["spec"]["nodeName"])
+                         for pod in self.pods("on-gpus") if pod["spec"].get("nodeName")]
+                return sorted(found) if len(found) == 3 else None
+            self.assertEqual([("servers", "n1"), ("workers", "n2"), ("workers", "n2")],
+                             self.wait("its pods have nodes", placed, every=0.05))
+            [worker, _] = [pod for pod in self.pods("on-gpus")
+                           if pod["metadata"]["labels"]["lambdadnn.io/group"] == "workers"]
+            [function] = [each for each in worker["spec"]["containers"] if each["name"] == "function"]
+            self.assertEqual("1", function["resources"]["limits"][GPU])
+            self.create("on-more", 4, wanted)  # four workers
+            said = self.wait("on-more is told", lambda: self.message("on-more", "Provisioned", "False"))
+            print(said, flush=True)
+            self.assertIn("and there are 2 for 4", said)
+            said = self.wait("on-gpus fails", lambda: self.message("on-gpus", "Failed", "True"))
+            print(said, flush=True)
+            self.assertRegex(said, r"LAMBDADNN_DEVICE=cuda: LibTorch \S+ of this program has no CUDA; .+, or train "
+                                   r"with LAMBDADNN_DEVICE=cpu")
+
+    def message(self, name, kind, status):
+        for each in self.job(name).get("status", {}).get("conditions", []):
+            if each["type"] == kind and each["status"] == status:
+                return each["message"]
+        return None

@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 from memory import mebibytes
-from operator_support import Cluster, access_rules
+from operator_support import ROOT, Cluster, access_rules
 from options import OPTIONS
 from s3_servers import BUCKET, CREDENTIALS, RealServer
 
@@ -22,6 +22,9 @@ prices: {currency: USD, gibSecond: "0.0000166667"}
 SPACE = "team"
 SETS = ("jobs", "knative", "isolation", "limits")
 KNATIVE = "knative-serving"
+GPU = "nvidia.com/gpu"
+FOR_GPUS = {"functions": {"gpu": 1}, "podTemplate": {"workers": {"tolerations": [
+    {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]}}}
 SERVICES = f"/apis/serving.knative.dev/v1/namespaces/{SPACE}/services"
 # What Knative's webhook says of a feature that is off.
 REFUSAL = "must not set the field(s): spec.template.spec.nodeSelector"
@@ -86,11 +89,18 @@ class ClusterLimits(unittest.TestCase):
         made = self.post(path, body)
         self.undo.append(f"{path}/{made['metadata']['name']}")
 
-    def node(self, name, memory, cpu="2"):
+    def node(self, name, memory, cpu="2", gpus=0, tainted=True):
+        """Those with GPUs have a taint, which keeps other pods away."""
         self.create("/api/v1/nodes", {"metadata": {"name": name}})
+        allocatable = {"memory": memory, "cpu": cpu, "pods": "50"}
+        taints = None
+        if gpus:
+            allocatable[GPU] = str(gpus)
+        if gpus and tainted:
+            taints = [{"key": GPU, "effect": "NoSchedule"}]
         # Nodes are born with the taint of those that are not ready, and without a status.
-        for part, change in (("", {"spec": {"taints": None}}), ("/status", {"status": {
-                "allocatable": {"memory": memory, "cpu": cpu, "pods": "50"}}})):
+        for part, change in (("", {"spec": {"taints": taints}}), ("/status", {"status": {
+                "allocatable": allocatable}})):
             status, answer = self.cluster.api("PATCH", f"/api/v1/nodes/{name}{part}", change)
             self.assertEqual(status, 200, answer)
 
@@ -103,11 +113,11 @@ class ClusterLimits(unittest.TestCase):
         path.write_text(json.dumps(job))
         return path
 
-    def plan(self, path, kubeconfig=None):
+    def plan(self, path, kubeconfig=None, more=()):
         """What `kubectl lambdadnn plan` says: (exit code, JSON or its error)."""
         done = subprocess.run(
             [OPTIONS.bin / "kubectl-lambdadnn", "plan", "-f", path, "-n", SPACE, "-o", "json",
-             "--kubeconfig", kubeconfig or self.cluster.plane.kubeconfig],
+             "--kubeconfig", kubeconfig or self.cluster.plane.kubeconfig, *more],
             capture_output=True, text=True, timeout=60,
             env={**os.environ, "HOME": str(self.cluster.folder)})
         return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
@@ -139,9 +149,9 @@ class ClusterLimits(unittest.TestCase):
         status, answer = self.cluster.api("PATCH", path, {"data": data})
         self.assertEqual(status, 200, answer)
 
-    def free_job(self, name="free"):
+    def free_job(self, name="free", **spec):
         """One whose size the planner chooses, that wants the most memory it may have."""
-        path = self.job(name)
+        path = self.job(name, **spec)
         job = json.loads(path.read_text())
         job["spec"]["objective"] = {"budget": "1000"}  # the fastest plan
         del job["spec"]["aggregation"]
@@ -227,6 +237,44 @@ class ClusterLimits(unittest.TestCase):
         self.assertEqual(code, 2, error)
         self.assertIn("a function has at most 256 MiB (a LimitRange)", error)
 
+    def test_plan_has_the_gpus_that_nodes_have_free(self):
+        self.node("plain", "8Gi", "8")
+        code, error = self.plan(self.free_job(**FOR_GPUS))
+        self.assertEqual(code, 3, error)
+        self.assertIn("all workers together have 0 GPUs (the free nvidia.com/gpu of the nodes)", error)
+        self.node("first", "8Gi", "8", gpus=1)
+        self.node("second", "4Gi", "8", gpus=2)
+        self.create("/api/v1/namespaces/default/pods", {"metadata": {"name": "other"}, "spec": {
+            "nodeName": "second", "terminationGracePeriodSeconds": 0, "containers": [
+                {"name": "c", "image": "i", "resources": {"limits": {GPU: "1"}}}]}})
+        code, plan = self.plan(self.free_job(**FOR_GPUS))
+        self.assertEqual(code, 0, plan)
+        self.assertEqual((plan["functions"], plan["gpu"]), (2, 1))
+        self.assertIn("all workers have 2 GPUs (the free nvidia.com/gpu of the nodes)",
+                      plan["cluster"]["narrowed"])
+        code, plan = self.plan(self.free_job())
+        self.assertGreater(plan["functions"], 2, "without GPUs there may be more")
+        # Nobody tolerates the nodes with GPUs.
+        code, error = self.plan(self.free_job(functions={"gpu": 1}))
+        self.assertIn("all workers together have 0 GPUs", error)
+        # And more than there are is one sentence.
+        code, error = self.plan(self.job("three", **FOR_GPUS))
+        self.assertEqual(code, 2, error)
+        self.assertIn("each function has a GPU of its own (functions.gpu), and there are 2 for 3", error)
+
+    def test_the_example_with_gpus_is_taken_and_planned(self):
+        example = ROOT / "examples/quickstart/gpu.yaml"
+        done = self.cluster.kubectl("apply", "--dry-run=server", "-n", SPACE, "-f", example)
+        self.assertIn("digits-gpu created (server dry run)", done.stdout)
+        self.node("gpus", "8Gi", "8", gpus=3, tainted=False)
+        profile = {"trainingSamples": 12000, "trainingBytes": 9408000, "modelBytes": 14000000,
+                   "trainingRate.slope": "0", "trainingRate.intercept": "3000"}
+        sets = [part for field, value in profile.items() for part in ("--set", f"spec.profile.{field}={value}")]
+        code, plan = self.plan(example, more=sets)
+        self.assertEqual(code, 0, plan)
+        self.assertEqual(plan["gpu"], 1)
+        self.assertLessEqual(plan["functions"], 3)
+
     def test_plan_says_what_its_user_may_not_read(self):
         user = self.cluster.operator_user("reader", ("jobs",), namespaces=[SPACE])
         self.let_read_platform("reader")
@@ -277,12 +325,29 @@ class ClusterLimits(unittest.TestCase):
         self.delete("scale")
         self.assertEqual(operator.stop(), 0)
 
-    def test_functions_pull_with_the_operators_secrets(self):
-        operator, check = self.start_operator("puller", SETS,
-                                              more=("--image-pull-secrets", "registry,mirror"))
+    def pods_of(self, service):
+        template = self.cluster.api("GET", f"{SERVICES}/{service}")[1]["spec"]["template"]
+        return template, template["spec"]["containers"][0]
+
+    def test_functions_have_the_operators_images_and_secrets_and_gpus_where_they_are_free(self):
+        operator, check = self.start_operator(
+            "puller", SETS, more=("--image-pull-secrets", "registry,mirror", "--worker-gpu-image", "worker:cuda"))
         self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
+        for name, gpus in (("plain", 0), ("gpus", 3)):
+            self.node(name, "8Gi", "8", gpus)
+        self.cluster.create_job(self.job("on-gpus", **FOR_GPUS))
+        self.cluster.wait_for("its services", lambda: self.services() == ["on-gpus-servers", "on-gpus-workers"])
+        template, worker = self.pods_of("on-gpus-workers")
+        self.assertEqual(worker["image"], "worker:cuda")
+        for kind in ("requests", "limits"):
+            self.assertEqual(worker["resources"][kind][GPU], "1")
+        self.assertEqual(template["spec"]["tolerations"], FOR_GPUS["podTemplate"]["workers"]["tolerations"])
+        template, server = self.pods_of("on-gpus-servers")
+        self.assertEqual(server["image"], "server:1")
+        self.assertNotIn(GPU, server["resources"]["limits"])
+        self.assertNotIn("tolerations", template["spec"])
         self.cluster.create_job(self.job("puller"))
-        self.cluster.wait_for("its services", lambda: len(self.services()) == 2)
+        self.cluster.wait_for("its services", lambda: "puller-workers" in self.services())
         status, account = self.cluster.api(
             "GET", f"/api/v1/namespaces/{SPACE}/serviceaccounts/puller-lambdadnn")
         self.assertEqual(status, 200, account)
@@ -292,7 +357,8 @@ class ClusterLimits(unittest.TestCase):
         annotations = template["metadata"]["annotations"]
         self.assertEqual(annotations["autoscaling.knative.dev/class"],
                          "kpa.autoscaling.knative.dev")
-        self.delete("puller")
+        for name in ("on-gpus", "puller"):
+            self.delete(name)
         self.assertEqual(operator.stop(), 0)
 
     def test_each_optional_rule_that_is_missing_is_named_and_the_job_goes_on(self):

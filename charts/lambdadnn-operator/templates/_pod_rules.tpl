@@ -37,13 +37,14 @@ each.all(member, member in ['key', 'operator', 'values']) && has(each.key) &&
 {{ include "lambdadnn.celAdmits" (dict "list" .list "name" "each.key") }}))
 {{- end }}
 
+{{/* Of the pods of all functions, or of workers. */}}
 {{- define "lambdadnn.celAdmitsTolerations" -}}
-variables.pod.tolerations.all(each,
+{{ .of }}.all(each,
 (has(each.key) && {{ include "lambdadnn.celAdmits" (dict "list" .list "name" "each.key") }}))
 {{- end }}
 
 {{- define "lambdadnn.celAdmitsNodeSelector" -}}
-variables.pod.nodeSelector.all(key, {{ include "lambdadnn.celAdmits" (dict "list" .list "name" "key") }})
+{{ .of }}.all(key, {{ include "lambdadnn.celAdmits" (dict "list" .list "name" "key") }})
 {{- end }}
 
 {{/* What is not known is refused: decoders of pods in Go also take nodeaffinity for nodeAffinity. */}}
@@ -148,7 +149,7 @@ has(each.valueFrom.secretKeyRef.name) &&
 
 {{/* (dict "list" LIST "name" NAME "field" FIELD "what" NOUN): the operator's sentence. */}}
 {{- define "lambdadnn.podSentence" -}}
-spec.podTemplate.spec.{{ .field }}:{{ " " }}
+spec.podTemplate.{{ .field }}:{{ " " }}
 {{- if .list -}}
 only these {{ .what }} are allowed here: {{ join ", " (slice .list 0 (min 5 (len .list) | int)) }}
 {{- if gt (len .list) 5 }}, and {{ sub (len .list) 5 }} more{{ end }}; leave out others
@@ -163,30 +164,32 @@ no {{ .what }} are allowed here; leave the field out
 {{- $rules := include "lambdadnn.podRules" . | fromYaml }}
 {{- $validations := list }}
 {{- range list
-  (list "containers[].image" "images" "images" "lambdadnn.celAdmitsImages")
-  (list "serviceAccountName" "serviceAccounts" "service accounts" "")
-  (list "priorityClassName" "priorityClasses" "priority classes" "")
-  (list "tolerations" "tolerationKeys" "keys of taints" "lambdadnn.celAdmitsTolerations")
-  (list "nodeSelector" "nodeLabels" "labels of nodes" "lambdadnn.celAdmitsNodeSelector")
-  (list "affinity" "nodeLabels" "labels of nodes" "lambdadnn.celAdmitsAffinity")
-  (list "affinity.podAffinity" "affinityNamespaces" "other namespaces" "lambdadnn.celAdmitsAffinityNamespaces")
-  (list "affinity.podAntiAffinity" "affinityNamespaces" "other namespaces" "lambdadnn.celAdmitsAntiAffinityNamespaces")
-  (list "containers[].env" "secrets" "Secrets" "lambdadnn.celAdmitsEnv")
-  (list "volumes" "volumeTypes" "types of volumes" "lambdadnn.celAdmitsVolumeTypes")
-  (list "volumes" "secrets" "Secrets" "lambdadnn.celAdmitsMountedSecrets")
-  (list "runtimeClassName" "runtimeClasses" "runtime classes" "")
-  (list "schedulerName" "schedulers" "schedulers" "")
-  (list "containers[].resources" "resources" "resources" "lambdadnn.celAdmitsResources")
+  (list "spec.containers[].image" "images" "images" "lambdadnn.celAdmitsImages")
+  (list "spec.serviceAccountName" "serviceAccounts" "service accounts" "")
+  (list "spec.priorityClassName" "priorityClasses" "priority classes" "")
+  (list "spec.tolerations" "tolerationKeys" "keys of taints" "lambdadnn.celAdmitsTolerations")
+  (list "spec.nodeSelector" "nodeLabels" "labels of nodes" "lambdadnn.celAdmitsNodeSelector")
+  (list "workers.tolerations" "tolerationKeys" "keys of taints" "lambdadnn.celAdmitsTolerations")
+  (list "workers.nodeSelector" "nodeLabels" "labels of nodes" "lambdadnn.celAdmitsNodeSelector")
+  (list "spec.affinity" "nodeLabels" "labels of nodes" "lambdadnn.celAdmitsAffinity")
+  (list "spec.affinity.podAffinity" "affinityNamespaces" "other namespaces" "lambdadnn.celAdmitsAffinityNamespaces")
+  (list "spec.affinity.podAntiAffinity" "affinityNamespaces" "other namespaces" "lambdadnn.celAdmitsAntiAffinityNamespaces")
+  (list "spec.containers[].env" "secrets" "Secrets" "lambdadnn.celAdmitsEnv")
+  (list "spec.volumes" "volumeTypes" "types of volumes" "lambdadnn.celAdmitsVolumeTypes")
+  (list "spec.volumes" "secrets" "Secrets" "lambdadnn.celAdmitsMountedSecrets")
+  (list "spec.runtimeClassName" "runtimeClasses" "runtime classes" "")
+  (list "spec.schedulerName" "schedulers" "schedulers" "")
+  (list "spec.containers[].resources" "resources" "resources" "lambdadnn.celAdmitsResources")
 }}
 {{- $field := index . 0 }}
 {{- $name := index . 1 }}
 {{- if hasKey $rules $name }}
 {{- $list := get $rules $name }}
 {{- if not (has "*" $list) }}
-{{- $of := printf "variables.pod.%s" (regexFind "^[a-zA-Z]+" $field) }}
+{{- $of := regexFind "^[a-z]+\\.[a-zA-Z]+" $field | replace "spec." "variables.pod." | replace "workers." "variables.workers." }}
 {{- $admits := "" }}
 {{- with index . 3 }}
-{{- $admits = include . (dict "list" $list) }}
+{{- $admits = include . (dict "list" $list "of" $of) }}
 {{- else }}
 {{- $admits = include "lambdadnn.celAdmits" (dict "list" $list "name" $of) }}
 {{- end }}

@@ -143,11 +143,15 @@ Result<ClusterLimits> ClusterReader::Limits(const std::string& namespace_name,
   }
   if (!nodes.nodes.has_value()) return *limits;
   limits->nodes.emplace();
+  const PodTemplate workers = PodsOfWorkers(pods);
   for (const NodeCapacity& node : *nodes.nodes) {
-    if (!Admits(node, pods)) continue;
+    FreeNode free{node.allocatable, Admits(node, workers), Admits(node, pods)};
+    if (!free.takes_workers && !free.takes_servers) continue;
     const auto others = nodes.others.find(node.name);
-    limits->nodes->push_back(others == nodes.others.end() ? node.allocatable
-                                                          : node.allocatable - others->second);
+    if (others != nodes.others.end()) {
+      static_cast<PodResources&>(free) = node.allocatable - others->second;
+    }
+    limits->nodes->push_back(free);
   }
   return *limits;
 }

@@ -152,6 +152,8 @@ JobSpec FullSpec() {
   pods.node_selector = {{"disk", "ssd"}};
   pods.tolerations = Json::parse(R"([{"key": "gpu", "operator": "Equal", "value": "no",
                                       "effect": "NoSchedule", "tolerationSeconds": 30}])");
+  pods.workers.node_selector = {{"nvidia.com/gpu.product", "H100"}};
+  pods.workers.tolerations = pods.tolerations;
   pods.affinity = {{"nodeAffinity", Json::object()}};
   pods.priority_class_name = "low";
   pods.runtime_class_name = "gvisor";

@@ -223,6 +223,8 @@ TEST(KnativeConfig, AFieldIsRefusedWhoseFeatureIsOff) {
   EXPECT_THAT(RefusedFields(pods, off),
               ElementsAre(HasSubstr("spec.podTemplate.spec.nodeSelector is refused")));
   EXPECT_THAT(RefusedFields({}, off), IsEmpty());
+  EXPECT_THAT(RefusedFields({.workers = {.node_selector = {{"zone", "a"}}}}, off),
+              ElementsAre(HasSubstr("spec.podTemplate.workers.nodeSelector is refused")));
   EXPECT_THAT(DisabledFeatures(Config("kubernetes.podspec-nodeselector", "allowed")), IsEmpty());
 }
 
@@ -374,6 +376,24 @@ TEST(WithinLimits, GpusAreThoseThatNodesAndQuotasLeaveToJobsThatWantThem) {
   limits.quota.gpus = 0;
   EXPECT_THAT(WithinLimits(configured, limits, 1).obstacle, HasSubstr("0 GPUs (a ResourceQuota)"));
   EXPECT_THAT(WithinLimits(configured, limits).obstacle, IsEmpty());
+}
+
+TEST(WithinLimits, WorkersWithAGpuAreOnNodesThatHaveOneAndTakeThem) {
+  ClusterLimits limits = Limits();
+  limits.nodes = {{{700, 4000, 9, 2}, {4000, 4000, 9}}};
+  NarrowedPlatform narrowed = WithinLimits(Configured(), limits, 1);
+  EXPECT_EQ(narrowed.platform.memory.max_mib, 576);
+  EXPECT_THAT(narrowed.narrowed,
+              testing::Contains(HasSubstr("576 MiB (the most that a node with a GPU has left)")));
+  EXPECT_EQ(WithinLimits(Configured(), limits).platform.memory.max_mib, 1024);
+  limits.nodes->front().takes_servers = false;
+  narrowed = WithinLimits(Configured(), limits, 1);
+  EXPECT_EQ(narrowed.platform.total_gpus, 2);
+  EXPECT_FALSE(narrowed.platform.nodes[0].takes_servers);
+  EXPECT_TRUE(narrowed.platform.nodes[0].takes_workers);
+  limits.nodes->front().takes_workers = false;
+  EXPECT_THAT(WithinLimits(Configured(), limits, 1).obstacle,
+              HasSubstr("all workers together have 0 GPUs (the free nvidia.com/gpu"));
 }
 
 TEST(WithinLimits, TheLargestFunctionIsOneThatANodeHolds) {

@@ -33,6 +33,18 @@ TEST(FitOnNodes, EachResourceCounts) {
       << "a server may take the memory beside the GPU first";
 }
 
+TEST(FitOnNodes, EachGroupIsOnNodesThatTakeIt) {
+  const Machine for_workers{999, 999, 9, 1, true, false};
+  const Machine for_servers{999, 999, 9, 0, false, true};
+  const PodGroup workers{2, 100, 100};
+  const PodGroup servers{9, 100, 100};
+  EXPECT_TRUE(FitOnNodes({for_workers, for_servers}, workers, servers));
+  EXPECT_FALSE(FitOnNodes({for_workers}, workers, servers));
+  EXPECT_FALSE(FitOnNodes({for_servers}, workers, servers));
+  EXPECT_TRUE(FitOnNodes({for_workers}, workers, {}));
+  EXPECT_FALSE(FitOnNodes({for_workers, for_workers, for_servers}, workers, {10, 100, 100}));
+}
+
 TEST(FitOnNodes, ASchedulerThatSpreadsMayLeaveNoMachineForTheLargest) {
   // One worker on each machine leaves 500 on both; both on one would leave 1000 on the other.
   EXPECT_FALSE(FitOnNodes({{1000, 0, 9}, {1000, 0, 9}}, {2, 500, 0}, {1, 900, 0}));

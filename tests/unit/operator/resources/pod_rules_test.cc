@@ -23,10 +23,10 @@ PodRules Rules(const Json& json) {
   return rules.value();
 }
 
-// Of a spec.podTemplate.spec.
-PodTemplate Pods(const Json& spec) {
+// Of a spec.podTemplate.spec, and of what it says of workers alone.
+PodTemplate Pods(const Json& spec, const Json& workers = Json::object()) {
   std::vector<FieldError> ignored;
-  return DecodePodTemplate({{"spec", spec}}, "", &ignored);
+  return DecodePodTemplate({{"spec", spec}, {"workers", workers}}, "", &ignored);
 }
 
 // tests/chart/job_policy_test.py asks an API server the same.
@@ -43,8 +43,10 @@ TEST(PodRules, AnswerAsTheTableSays) {
     const PodRules rules = Rules(set["allowed"]);
     for (const Json& job : set["jobs"]) {
       ++jobs;
-      const Status checked = CheckPods(rules, Pods(job["pod"]), job_namespace);
-      EXPECT_EQ(checked.message(), job.value("refused", "")) << DumpJson(job["pod"]);
+      const Json none = Json::object();
+      const PodTemplate pods = Pods(job.value("pod", none), job.value("workers", none));
+      const Status checked = CheckPods(rules, pods, job_namespace);
+      EXPECT_EQ(checked.message(), job.value("refused", "")) << DumpJson(job);
       EXPECT_EQ(checked.ok(), !job.contains("refused"));
     }
   }

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "common/json/dump_json.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/job_key.h"
 #include "operator/resources/slice_requests.h"
@@ -47,6 +48,29 @@ TEST(FunctionGroups, WorkersAndServersGetTheirShareOfCpu) {
   EXPECT_EQ(groups[1].milli_cpu, 250);
   EXPECT_EQ(groups[1].environment.at(kJobKeyVariable), "key");
   EXPECT_EQ(groups[1].environment.at("A"), "b");
+}
+
+TEST(FunctionGroups, WorkersHaveGpusAndTheNodesThatAreNamedForThemAlone) {
+  Job job = PlannedJob(4, {1, 4}, 1, 1);
+  job.status.plan->gpu = job.spec.functions.gpu = 1;
+  PodTemplate& pods = job.spec.pod_template;
+  pods.node_selector = {{"disk", "ssd"}, {"pool", "cpu"}};
+  pods.tolerations = Json::array({{{"key", "spot"}}});
+  pods.workers.node_selector = {{"pool", "gpu"}};
+  pods.workers.tolerations = Json::array({{{"key", "nvidia.com/gpu"}}});
+  const auto groups = PlannedGroups(job, Platform{}, {});
+  ASSERT_EQ(groups.size(), 2u);
+  for (const FunctionGroup& workers : {groups[0], ProfileGroup(job, Platform{}, 1, 512, {})}) {
+    EXPECT_EQ(workers.gpu, 1);
+    EXPECT_EQ(workers.environment.at("LAMBDADNN_DEVICE"), "cuda");
+    EXPECT_EQ(workers.pods.node_selector.at("disk"), "ssd");
+    EXPECT_EQ(workers.pods.node_selector.at("pool"), "gpu");
+    EXPECT_EQ(DumpJson(workers.pods.tolerations), R"([{"key":"spot"},{"key":"nvidia.com/gpu"}])");
+  }
+  EXPECT_EQ(groups[1].gpu, 0);
+  EXPECT_FALSE(groups[1].environment.contains("LAMBDADNN_DEVICE"));
+  EXPECT_EQ(groups[1].pods.node_selector.at("pool"), "cpu");
+  EXPECT_EQ(DumpJson(groups[1].pods.tolerations), R"([{"key":"spot"}])");
 }
 
 TEST(FunctionGroups, ACertificateIsForFunctionsThatAreReachedAtTheirPods) {

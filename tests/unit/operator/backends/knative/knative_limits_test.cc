@@ -139,6 +139,13 @@ TEST_F(Knative, LimitsAreThoseOfTheClusterAndTheNamespace) {
     // A node that the job's selector does not admit.
     const auto selected = backend_->Limits("team", PodTemplate{.node_selector = {{"zone", "b"}}});
     EXPECT_THAT(*selected->nodes, IsEmpty());
+    // One that it admits for servers alone.
+    const auto elsewhere =
+        backend_->Limits("team", PodTemplate{.workers = {.node_selector = {{"zone", "b"}}}});
+    ASSERT_EQ(elsewhere->nodes->size(), 1u);
+    EXPECT_FALSE(elsewhere->nodes->front().takes_workers);
+    EXPECT_TRUE(elsewhere->nodes->front().takes_servers);
+    EXPECT_EQ(elsewhere->nodes->front().memory_mib, 1548);
   });
 }
 

@@ -27,7 +27,7 @@ class ClusterLimitsTest : public JobLifeTest {
 TEST_F(ClusterLimitsTest, APlanStaysWithinWhatTheClusterAllows) {
   ClusterLimits limits;
   limits.max_timeout_seconds = 60;
-  limits.nodes = std::vector<PodResources>{{400, 4000, 10}, {400, 4000, 10}};
+  limits.nodes = std::vector<FreeNode>{{400, 4000, 10}, {400, 4000, 10}};
   world_.functions.limits = limits;
   world_.Create(PlannedJob());
   ASSERT_TRUE(world_.RunUntilFinished(600));
@@ -42,13 +42,13 @@ TEST_F(ClusterLimitsTest, APlanStaysWithinWhatTheClusterAllows) {
 // Else they would wait for ever for a node that is large enough.
 TEST_F(ClusterLimitsTest, FunctionsThatProfileFindRoomOnANodeAndKeepTheirSize) {
   ClusterLimits limits;
-  limits.nodes = std::vector<PodResources>{{400, 4000, 10}, {400, 4000, 10}};
+  limits.nodes = std::vector<FreeNode>{{400, 4000, 10}, {400, 4000, 10}};
   world_.functions.limits = limits;
   Json job = PlannedJob();
   job["spec"].erase("profile");
   world_.Create(job);
   ASSERT_TRUE(world_.RunUntil([&] { return !world_.functions.requests().empty(); }, 60));
-  limits.nodes = std::vector<PodResources>{{300, 4000, 10}, {400, 4000, 10}};
+  limits.nodes = std::vector<FreeNode>{{300, 4000, 10}, {400, 4000, 10}};
   world_.functions.limits = limits;
   ASSERT_TRUE(world_.RunUntilFinished(600));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
@@ -75,7 +75,7 @@ TEST_F(ClusterLimitsTest, SlicesEndBeforeTheClustersTimeout) {
 
 TEST_F(ClusterLimitsTest, AClusterThatIsTooSmallNowIsWaitedFor) {
   ClusterLimits limits;
-  limits.nodes = std::vector<PodResources>{{300, 4000, 10}};
+  limits.nodes = std::vector<FreeNode>{{300, 4000, 10}};
   world_.functions.limits = limits;
   world_.Create(JobWorld::MinimalJob());  // two functions of 512 MiB
   ASSERT_TRUE(
@@ -115,7 +115,7 @@ TEST_F(ClusterLimitsTest, ALimitOfScaleIsToldBeforeAnyFunctionIsMade) {
 
 TEST_F(ClusterLimitsTest, WhatNoPlatformAllowsStillFails) {
   ClusterLimits limits;
-  limits.nodes = std::vector<PodResources>{{400, 4000, 10}};
+  limits.nodes = std::vector<FreeNode>{{400, 4000, 10}};
   world_.functions.limits = limits;
   Json job = PlannedJob();
   job["spec"]["objective"] = {{"deadlineSeconds", 1}};
