@@ -177,7 +177,10 @@ class BuiltImages(unittest.TestCase):
                     listed = subprocess.run(["readelf", "-dW", self.built.roots[name] / path],
                                             capture_output=True, text=True, check=True).stdout
                     needed |= set(LIBRARY.findall(listed))
-            self.assertEqual(needed, libraries, name)
+            # Nothing names it: programs load it when a data set is Parquet.
+            loaded = {"liblambdadnn_parquet.so"} if name in ("operator", "worker") else set()
+            self.assertEqual(needed | loaded, libraries, name)
+            self.assertEqual(bool(loaded), any(library.startswith("libparquet.so.") for library in libraries), name)
 
     def test_the_list_of_packages_is_true_and_every_licence_is_there(self):
         for name, files in self.files.items():

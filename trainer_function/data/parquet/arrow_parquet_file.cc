@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // ParquetFile by the column readers of Apache Arrow (parquet-cpp): pages are read one after another
 // through buffers of a bounded pool, in the thread that asks. Arrow's exceptions end here.
-#include <arrow/buffer.h>
+#include <arrow/io/buffered.h>
 #include <arrow/io/interfaces.h>
 #include <arrow/memory_pool.h>
-#include <arrow/result.h>
-#include <arrow/status.h>
 #include <parquet/column_reader.h>
 #include <parquet/exception.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
+#include <parquet/page_index.h>
 #include <parquet/schema.h>
 #include <parquet/statistics.h>
 #include <parquet/types.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
 #include <exception>
+#include <numeric>
 #include <utility>
 
+#include "trainer_function/data/parquet/arrow_input.h"
 #include "trainer_function/data/parquet/parquet_file.h"
 #include "trainer_function/data/parquet/parquet_library.h"
 
@@ -37,116 +36,6 @@ constexpr int64_t kBatchTexts = 64;
 constexpr size_t kMaxShownReason = 200;
 constexpr const char* kCopyAgain = "; copy the file again, or write it anew";
 
-// Refuses what would exceed kMaxParquetMemory: what a page claims is not believed.
-class BoundedPool final : public arrow::MemoryPool {
- public:
-  using MemoryPool::Allocate;
-  using MemoryPool::Free;
-  using MemoryPool::Reallocate;
-
-  arrow::Status Allocate(int64_t size, int64_t alignment, uint8_t** out) override {
-    if (size < 0 || size > kMaxParquetMemory - used_) {
-      return arrow::Status::OutOfMemory("it takes more than ", kMaxParquetMemory, " bytes");
-    }
-    // Arrow wants an address for no bytes, too.
-    const int64_t rounded = (std::max<int64_t>(size, 1) + alignment - 1) / alignment * alignment;
-    *out = static_cast<uint8_t*>(
-        std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(rounded)));
-    if (*out == nullptr) return arrow::Status::OutOfMemory("there is no memory left");
-    used_ += size;
-    total_ += size;
-    ++allocations_;
-    return arrow::Status::OK();
-  }
-  arrow::Status Reallocate(int64_t old_size, int64_t new_size, int64_t alignment,
-                           uint8_t** pointer) override {
-    uint8_t* moved = nullptr;
-    ARROW_RETURN_NOT_OK(Allocate(new_size, alignment, &moved));
-    std::memcpy(moved, *pointer, static_cast<size_t>(std::min(old_size, new_size)));
-    Free(*pointer, old_size, alignment);
-    *pointer = moved;
-    return arrow::Status::OK();
-  }
-  void Free(uint8_t* buffer, int64_t size, int64_t /*alignment*/) override {
-    std::free(buffer);
-    used_ -= size;
-  }
-  int64_t bytes_allocated() const override { return used_; }
-  int64_t total_bytes_allocated() const override { return total_; }
-  int64_t num_allocations() const override { return allocations_; }
-  std::string backend_name() const override { return "bounded"; }
-
- private:
-  int64_t used_ = 0;
-  int64_t total_ = 0;
-  int64_t allocations_ = 0;
-};
-
-// What `source` reads, for Arrow. Its errors are kept: Arrow would make texts of them.
-class SourceFile final : public arrow::io::RandomAccessFile {
- public:
-  SourceFile(ParquetSource source, arrow::MemoryPool* pool)
-      : source_(std::move(source)), pool_(pool) {}
-
-  using RandomAccessFile::Read;
-  using RandomAccessFile::ReadAt;
-
-  const ParquetSource& source() const { return source_; }
-  const Status& error() const { return error_; }
-
-  arrow::Result<int64_t> ReadAt(int64_t position, int64_t length, void* out) override {
-    const auto size = static_cast<int64_t>(source_.size);
-    if (position < 0 || length < 0 || position > size) {
-      return arrow::Status::IOError("it points beyond the file's end");
-    }
-    const int64_t count = std::min(length, size - position);
-    if (count == 0) return count;
-    error_ =
-        source_.read(static_cast<uint64_t>(position),
-                     MutableByteView(static_cast<std::byte*>(out), static_cast<size_t>(count)));
-    if (!error_.ok()) return arrow::Status::IOError(error_.message());
-    return count;
-  }
-  arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t position, int64_t length) override {
-    const auto size = static_cast<int64_t>(source_.size);
-    if (position < 0 || length < 0 || position > size) {
-      return arrow::Status::IOError("it points beyond the file's end");
-    }
-    ARROW_ASSIGN_OR_RAISE(auto buffer,
-                          arrow::AllocateResizableBuffer(std::min(length, size - position), pool_));
-    ARROW_RETURN_NOT_OK(ReadAt(position, buffer->size(), buffer->mutable_data()));
-    return std::shared_ptr<arrow::Buffer>(std::move(buffer));
-  }
-  arrow::Result<int64_t> Read(int64_t length, void* out) override {
-    ARROW_ASSIGN_OR_RAISE(const int64_t count, ReadAt(position_, length, out));
-    position_ += count;
-    return count;
-  }
-  arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t length) override {
-    ARROW_ASSIGN_OR_RAISE(auto buffer, ReadAt(position_, length));
-    position_ += buffer->size();
-    return buffer;
-  }
-  arrow::Status Seek(int64_t position) override {
-    position_ = position;
-    return arrow::Status::OK();
-  }
-  arrow::Result<int64_t> Tell() const override { return position_; }
-  arrow::Result<int64_t> GetSize() override { return static_cast<int64_t>(source_.size); }
-  arrow::Status Close() override {
-    closed_ = true;
-    return arrow::Status::OK();
-  }
-  bool closed() const override { return closed_; }
-
- private:
-  const ParquetSource source_;
-  arrow::MemoryPool* const pool_;
-  Status error_;
-  int64_t position_ = 0;
-  bool closed_ = false;
-};
-
 // What Arrow says, on one line that a terminal may show.
 std::string Shown(std::string_view reason) {
   std::string shown;
@@ -159,7 +48,7 @@ std::string Shown(std::string_view reason) {
 
 // `work`'s status; what Arrow throws becomes one about `place`.
 template <typename Work>
-Status Guarded(const SourceFile& file, const std::string& place, Work work) {
+Status Guarded(const Status& read, const std::string& place, Work work) {
   std::string reason;
   try {
     return work();
@@ -172,7 +61,7 @@ Status Guarded(const SourceFile& file, const std::string& place, Work work) {
   } catch (const std::exception& thrown) {
     reason = thrown.what();
   }
-  if (!file.error().ok()) return file.error();
+  if (!read.ok()) return read;
   return InvalidArgumentError(place + ": is damaged (" + Shown(reason) + ")" + kCopyAgain);
 }
 
@@ -253,18 +142,17 @@ std::optional<ParquetChunk::Bounds> BoundsOf(const parquet::ColumnChunkMetaData&
 class ArrowParquetFile final : public ParquetFile {
  public:
   explicit ArrowParquetFile(const ParquetSource& source)
-      : file_(std::make_shared<SourceFile>(source, &pool_)) {}
+      : source_(source), file_(OpenSource(source, pool_.get(), &read_)) {}
 
   Status Open() {
     LDNN_RETURN_IF_ERROR(CheckTail());
-    return Guarded(*file_, name(), [&]() -> Status {
-      parquet::ReaderProperties properties(&pool_);
-      properties.enable_buffered_stream();
-      properties.set_buffer_size(kStreamBuffer);
-      properties.set_page_checksum_verification(true);
-      properties.set_thrift_string_size_limit(kMaxFooterText);
-      properties.set_thrift_container_size_limit(kMaxFooterList);
-      reader_ = parquet::ParquetFileReader::Open(file_, properties);
+    return Guarded(read_, name(), [&]() -> Status {
+      properties_.enable_buffered_stream();
+      properties_.set_buffer_size(kStreamBuffer);
+      properties_.set_page_checksum_verification(true);
+      properties_.set_thrift_string_size_limit(kMaxFooterText);
+      properties_.set_thrift_container_size_limit(kMaxFooterList);
+      reader_ = parquet::ParquetFileReader::Open(file_, properties_);
       return ReadFooter();
     });
   }
@@ -275,7 +163,7 @@ class ArrowParquetFile final : public ParquetFile {
   Status ReadNumbers(int row_group, int column, int64_t each, std::span<const Range> rows,
                      const HandleNumbers& handle) override {
     const ColumnPlace place = {row_group, column};
-    return Guarded(*file_, Describe(place), [&]() -> Status {
+    return Guarded(read_, Describe(place), [&]() -> Status {
       switch (Leaf(column).physical_type()) {
         case parquet::Type::BOOLEAN:
           return ReadAs<parquet::BooleanType>(place, each, rows, handle);
@@ -296,7 +184,7 @@ class ArrowParquetFile final : public ParquetFile {
   Status ReadBytes(int row_group, int column, std::span<const Range> rows,
                    const HandleBytes& handle) override {
     const ColumnPlace place = {row_group, column};
-    return Guarded(*file_, Describe(place), [&]() -> Status {
+    return Guarded(read_, Describe(place), [&]() -> Status {
       if (Leaf(column).physical_type() != parquet::Type::BYTE_ARRAY) {
         return InternalError(Describe(place) + " has no bytes");
       }
@@ -310,7 +198,7 @@ class ArrowParquetFile final : public ParquetFile {
     int column;
   };
 
-  const std::string& name() const { return file_->source().name; }
+  const std::string& name() const { return source_.name; }
   const parquet::ColumnDescriptor& Leaf(int column) const {
     return *reader_->metadata()->schema()->Column(column);
   }
@@ -328,10 +216,10 @@ class ArrowParquetFile final : public ParquetFile {
 
   // In our words, and before anything is allocated for the footer.
   Status CheckTail() const {
-    const uint64_t size = file_->source().size;
+    const uint64_t size = source_.size;
     std::byte tail[kTailBytes] = {};
     if (size >= kTailBytes) {
-      LDNN_RETURN_IF_ERROR(file_->source().read(size - kTailBytes, tail));
+      LDNN_RETURN_IF_ERROR(source_.read(size - kTailBytes, tail));
     }
     const std::string_view mark = AsText(ByteView(tail).subspan(4));
     if (mark == "PARE") {
@@ -382,7 +270,7 @@ class ArrowParquetFile final : public ParquetFile {
     if (chunk.has_dictionary_page() && chunk.dictionary_page_offset() > 0) {
       begin = std::min(begin, chunk.dictionary_page_offset());
     }
-    const auto size = static_cast<int64_t>(file_->source().size);
+    const auto size = static_cast<int64_t>(source_.size);
     const int64_t bytes = chunk.total_compressed_size();
     if (begin < 0 || bytes < 0 || begin > size || bytes > size - begin || chunk.num_values() < 0) {
       return InvalidArgumentError(Describe(place) + ": is cut or damaged: it claims the bytes " +
@@ -392,6 +280,84 @@ class ArrowParquetFile final : public ParquetFile {
     }
     return ParquetChunk{chunk.num_values(), static_cast<uint64_t>(begin),
                         static_cast<uint64_t>(bytes), BoundsOf(chunk, Leaf(place.column))};
+  }
+
+  // A column of a row group from a row on; the reader ends behind the rows that are wanted, or
+  // later.
+  struct OpenColumn {
+    std::shared_ptr<parquet::ColumnReader> reader;
+    int64_t first_row = 0;
+  };
+  OpenColumn Open(const ColumnPlace& place, int64_t each, std::span<const Range> rows) {
+    const auto group = static_cast<size_t>(place.row_group);
+    const ParquetChunk& chunk = row_groups_[group].chunks[static_cast<size_t>(place.column)];
+    if (chunk.bytes > source_.by_pages_from && !rows.empty()) {
+      if (const auto pages = PagesOf(place); !pages.empty()) {
+        return OpenPages(place, each, {rows.front().begin, rows.back().end}, pages);
+      }
+    }
+    return {reader_->RowGroup(place.row_group)->Column(place.column), 0};
+  }
+
+  // By the index of pages, checked; empty where the file has none of this column.
+  std::vector<parquet::PageLocation> PagesOf(const ColumnPlace& place) {
+    const auto index = reader_->GetPageIndexReader();
+    const auto of_group = index == nullptr ? nullptr : index->RowGroup(place.row_group);
+    const auto of_column = of_group == nullptr ? nullptr : of_group->GetOffsetIndex(place.column);
+    if (of_column == nullptr) return {};
+    const std::vector<parquet::PageLocation>& pages = of_column->page_locations();
+    const ParquetRowGroup& group = row_groups_[static_cast<size_t>(place.row_group)];
+    const ParquetChunk& chunk = group.chunks[static_cast<size_t>(place.column)];
+    auto read_to = static_cast<int64_t>(chunk.offset);
+    const auto end = static_cast<int64_t>(chunk.offset + chunk.bytes);
+    int64_t row = -1;
+    for (const parquet::PageLocation& page : pages) {
+      const bool in_place = page.offset >= read_to && page.compressed_page_size > 0 &&
+                            page.compressed_page_size <= end - page.offset;
+      if (!in_place || page.first_row_index <= row || page.first_row_index >= group.rows ||
+          (row < 0 && page.first_row_index != 0)) {
+        throw parquet::ParquetException("its index of pages is not that of the file");
+      }
+      read_to = page.offset + page.compressed_page_size;
+      row = page.first_row_index;
+    }
+    return pages;
+  }
+
+  // The dictionary, if there is one, and the pages that the rows lie in.
+  OpenColumn OpenPages(const ColumnPlace& place, int64_t each, const Range& rows,
+                       const std::vector<parquet::PageLocation>& pages) {
+    const auto begins_behind = [](int64_t row, const parquet::PageLocation& page) {
+      return row < page.first_row_index;
+    };
+    const auto first = std::upper_bound(pages.begin(), pages.end(), rows.begin, begins_behind) - 1;
+    const auto end = std::upper_bound(first, pages.end(), rows.end - 1, begins_behind);
+    const ParquetRowGroup& group = row_groups_[static_cast<size_t>(place.row_group)];
+    const ParquetChunk& chunk = group.chunks[static_cast<size_t>(place.column)];
+    const parquet::PageLocation& last = *(end - 1);
+    const std::vector<Range> parts = {{static_cast<int64_t>(chunk.offset), pages.front().offset},
+                                      {first->offset, last.offset + last.compressed_page_size}};
+    // What the index says of a page that is read must be so: of others nothing depends on it.
+    std::vector<int64_t> values;
+    for (auto page = first; page != end; ++page) {
+      const int64_t next = page + 1 == pages.end() ? group.rows : (page + 1)->first_row_index;
+      values.push_back((next - page->first_row_index) * each);
+    }
+    const int64_t all = std::accumulate(values.begin(), values.end(), int64_t{0});
+    PARQUET_ASSIGN_OR_THROW(std::shared_ptr<arrow::io::InputStream> stream,
+                            arrow::io::BufferedInputStream::Create(
+                                kStreamBuffer, pool_.get(), JoinParts(file_, parts, pool_.get())));
+    const auto codec =
+        reader_->metadata()->RowGroup(place.row_group)->ColumnChunk(place.column)->compression();
+    auto reader =
+        parquet::PageReader::Open(std::move(stream), all, codec, properties_, Leaf(place.column));
+    reader->set_data_page_filter(
+        [values = std::move(values), next = size_t{0}](const parquet::DataPageStats& page) mutable {
+          if (next < values.size() && page.num_values == values[next++]) return false;
+          throw parquet::ParquetException("a page has other values than its index says");
+        });
+    return {parquet::ColumnReader::Make(&Leaf(place.column), std::move(reader), pool_.get()),
+            first->first_row_index};
   }
 
   // Passes values over, up to `target`.
@@ -440,8 +406,8 @@ class ArrowParquetFile final : public ParquetFile {
   Status ReadAs(const ColumnPlace& place, int64_t each, std::span<const Range> rows,
                 const HandleNumbers& handle) {
     using Value = typename Type::c_type;
-    const auto column = reader_->RowGroup(place.row_group)->Column(place.column);
-    auto& reader = static_cast<parquet::TypedColumnReader<Type>&>(*column);
+    const OpenColumn column = Open(place, each, rows);
+    auto& reader = static_cast<parquet::TypedColumnReader<Type>&>(*column.reader);
     const bool has_sign = FormOf(Leaf(place.column)).has_sign;
     const int64_t at_once = std::max<int64_t>(1, kBatchNumbers / each);
     const auto most = static_cast<size_t>(at_once * each);
@@ -449,7 +415,7 @@ class ArrowParquetFile final : public ParquetFile {
     std::vector<int16_t> definitions(most);
     std::vector<int16_t> repetitions(most);
     std::vector<double> numbers(most);
-    int64_t position = 0;  // in values
+    int64_t position = column.first_row * each;  // in values
     for (const Range& range : rows) {
       LDNN_RETURN_IF_ERROR(Advance(place, reader, &position, range.begin * each));
       for (int64_t row = range.begin; row < range.end; row += at_once) {
@@ -491,12 +457,12 @@ class ArrowParquetFile final : public ParquetFile {
 
   Status ReadTexts(const ColumnPlace& place, std::span<const Range> rows,
                    const HandleBytes& handle) {
-    const auto column = reader_->RowGroup(place.row_group)->Column(place.column);
-    auto& reader = static_cast<parquet::ByteArrayReader&>(*column);
+    const OpenColumn column = Open(place, 1, rows);
+    auto& reader = static_cast<parquet::ByteArrayReader&>(*column.reader);
     const int16_t defined = Leaf(place.column).max_definition_level();
     parquet::ByteArray values[kBatchTexts];
     int16_t definitions[kBatchTexts] = {};
-    int64_t position = 0;
+    int64_t position = column.first_row;
     for (const Range& range : rows) {
       LDNN_RETURN_IF_ERROR(Advance(place, reader, &position, range.begin));
       while (position < range.end) {
@@ -522,8 +488,12 @@ class ArrowParquetFile final : public ParquetFile {
     return OkStatus();
   }
 
-  BoundedPool pool_;  // outlives all that is allocated of it
-  const std::shared_ptr<SourceFile> file_;
+  const ParquetSource source_;
+  Status read_;  // of the last read
+  // Outlives all that is allocated of it.
+  const std::unique_ptr<arrow::MemoryPool> pool_ = MakeBoundedPool();
+  parquet::ReaderProperties properties_{pool_.get()};
+  const std::shared_ptr<arrow::io::RandomAccessFile> file_;
   std::unique_ptr<parquet::ParquetFileReader> reader_;
   std::vector<ParquetColumn> columns_;
   std::vector<ParquetRowGroup> row_groups_;

@@ -32,6 +32,9 @@ struct ParquetSource {
   uint64_t size = 0;
   // Fills `out` from this offset; asked within the size alone.
   std::function<Status(uint64_t offset, MutableByteView out)> read;
+  // Of columns of a row group that are longer, the pages before and behind the wanted rows are not
+  // read, where the file has an index of its pages.
+  uint64_t by_pages_from = uint64_t{16} << 20;
 };
 
 enum class ParquetValues {

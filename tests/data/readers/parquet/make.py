@@ -124,6 +124,11 @@ def main():
         "one_column": {}}
     for name, columns in broken.items():
         write(name, {**columns, **({} if "label" in columns else {"label": pa.array([i % 2 for i in range(100)])})})
+    # Small pages, and an index of them.
+    write("paged", {**vectors(600, 3), "n": pa.array([i * 0.25 - 7 for i in range(600)]),
+                    "text": pa.array([b"x" * (i % 13) + str(i).encode() for i in range(600)], pa.binary())},
+          row_group_size=400, write_page_index=True, data_page_size=200, write_batch_size=16,
+          use_dictionary=["y"])
     write("streamed", rows(40), row_group_size=7)
     write("streamed_test", rows(12), row_group_size=5)
     write("no_rows", {"x": pa.array([], pa.float64()), "label": pa.array([], pa.int64())})
