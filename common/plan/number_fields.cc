@@ -124,6 +124,11 @@ constexpr ProfileNumber kProfileDecimals[] = {
     OfProfile<&Profile::loaded_bytes_per_sample>("loadedBytesPerSample", Unit::kBytes),
     OfProfile<&Profile::stream_requests_per_sample>("streamRequestsPerSample", Unit::kShare),
     OfProfile<&Profile::stream_bytes_per_sample>("streamBytesPerSample", Unit::kBytes),
+    OfProfile<&Profile::stream_cpu_seconds_per_sample>("streamCpuSecondsPerSample", Unit::kSeconds),
+    OfProfile<&Profile::stream_seconds_per_sample>("streamSecondsPerSample", Unit::kSeconds),
+    OfProfile<&Profile::open_requests>("openRequests", Unit::kShare),
+    OfProfile<&Profile::open_lists>("openLists", Unit::kShare),
+    OfProfile<&Profile::load_requests_per_sample>("loadRequestsPerSample", Unit::kShare),
     OfProfile<&Profile::residual>("residual", Unit::kShare),
 };
 

@@ -23,6 +23,7 @@ class OptionalQuantity {
 
   constexpr bool known() const { return origin_ != Origin::kUnknown; }
   constexpr Origin origin() const { return origin_; }
+  constexpr bool stated() const { return known() && origin_ != Origin::kMeasured; }
   constexpr double Or(double otherwise) const { return known() ? value_ : otherwise; }
   // As a term of a sum: what is not known adds nothing.
   constexpr operator double() const { return value_; }

@@ -65,10 +65,18 @@ struct WorkloadProfile {
   ServerCpu server;                        // of a parameter server
   double start_cpu_seconds = 0;            // of a worker's cold start
   double load_cpu_seconds_per_sample = 0;  // of reading and decoding the data set
-  // What reading one sample again that is not kept takes of the store. Without requests samples
-  // cannot be read by themselves, and a worker keeps its share.
+  // What reading one sample again that is not kept takes of the store, where a batch is read so
+  // (neighbours share a request). Without requests samples cannot be read by themselves, and a
+  // worker keeps its share.
   double stream_requests_per_sample = 0;
   double stream_bytes_per_sample = 0;
+  double stream_cpu_seconds_per_sample = 0;  // with decoding
+  double stream_seconds_per_sample = 0;      // beside its CPU time: the store's
+  // Requests to the data set's store: of each worker that opens it and begins to read, and of each
+  // sample of its share.
+  double open_requests = 0;
+  double open_lists = 0;  // pages of listings
+  double load_requests_per_sample = 0;
   double update_cpu_seconds_per_byte = 0;  // of a root for its shards: mean, optimizer
   double finish_cpu_seconds = 0;           // of worker 0 for writing the trained model
   // Of the object store, measured by a function; used where the platform does not state it.
@@ -219,6 +227,8 @@ struct Objective {
 struct TrainingLimits {
   double epochs = 1;                         // e
   int64_t evaluate_every = 1;                // epochs from one evaluation to the next
+  bool early_stopping = false;               // may end by its evaluations; planned for all epochs
+  bool keep_best = false;                    // a checkpoint at each evaluation
   int local_batch_size = 0;                  // b_lf; 0 with a fixed global batch
   std::optional<int> global_batch_size;      // exactly this batch, whatever n
   std::optional<int> max_global_batch_size;  // b_gmax

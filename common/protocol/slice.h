@@ -202,6 +202,9 @@ inline std::string StoreStreamsMetric(int streams) {
 // what they are worth.
 inline constexpr const char* kBestIterationMetric = "bestIteration";
 inline constexpr const char* kBestValueMetric = "bestValue";
+// In place of these where the best weights cannot be had: the version whose checkpoint is damaged
+// or missing.
+inline constexpr const char* kBestDamagedMetric = "bestDamaged";
 // Of a worker's record with onBadSample Skip: samples that it loaded others for; absent = none.
 inline constexpr const char* kBadSamplesMetric = "badSamples";
 // Checkpoints that came due while an earlier one was still being written; of the root of shard 0.
@@ -210,6 +213,10 @@ inline constexpr const char* kCheckpointsSkippedMetric = "checkpointsSkipped";
 // the most bytes that its samples took, and how many samples this slice has read again.
 inline constexpr const char* kSampleBytesMetric = "sampleBytes";
 inline constexpr const char* kSamplesReadAgainMetric = "samplesReadAgain";
+// Of a worker's or profile's record: requests of this slice to the data set's store, which
+// SliceRecord::store leaves out. As stores charge for them: reads, and pages of listings.
+inline constexpr const char* kDataGetsMetric = "dataGets";
+inline constexpr const char* kDataListsMetric = "dataLists";
 
 // The last line. kStopped: go on at next_iteration with a new slice; kFinished: all iterations are
 // done and the final checkpoint (and, from worker 0, the model) is written; kFailed: `error` says
@@ -232,20 +239,22 @@ struct SliceRecord {
   RequestLatencies latencies;  // with what repeating them took, as the role sees them
   std::vector<EvaluationPart> evaluations;
   // Role profile: trainingSamples, testSamples, trainingBytes, loadedBytesPerSample,
-  // streamRequestsPerSample, streamBytesPerSample, parameters,
+  // streamRequestsPerSample, streamBytesPerSample, streamSecondsPerSample, openRequests, openLists,
+  // loadRequestsPerSample, parameters,
   // classes, baseMemoryMib, leastMemoryMib, bytesPerSample, storeRequestSeconds,
   // storeBytesPerSecond, storeDeviationSeconds, StoreStreamsMetric() of each of kProbedStreams,
   // missSeconds, directSeconds, directDeviationSeconds, directBytesPerSecond,
   // mergeBytesPerSecond, checkpointSeconds, restoreSeconds, loadSeconds; and
   // CPU time:
-  // startCpuSeconds, loadCpuSecondsPerSample, stepCpuSeconds, iterationCpuSeconds,
-  // checkpointCpuSeconds, finishCpuSeconds, pushCpuSeconds, pushCpuSecondsPerByte, pullCpuSeconds,
-  // pullCpuSecondsPerByte, the same with direct before Push, Pull, Send and Pair, missCpuSeconds,
-  // disturbedCpuSeconds, updateCpuSecondsPerByte, serverIterationCpuSeconds, serverShardCpuSeconds,
-  // serverChildCpuSeconds, serverCpuSecondsPerByte, serverChildCpuSecondsPerByte (docs/theory.md,
-  // section 3). Roles worker and server, where functions reach each other: doorbellsSent,
-  // doorbellsReceived, doorbellsDropped, peerObjects, peerObjectBytes, peersConnected, peersLost,
-  // peersUnread, peersRefused (docs/formats.md, "Slices").
+  // startCpuSeconds, loadCpuSecondsPerSample, streamCpuSecondsPerSample, stepCpuSeconds,
+  // iterationCpuSeconds, checkpointCpuSeconds, finishCpuSeconds, pushCpuSeconds,
+  // pushCpuSecondsPerByte, pullCpuSeconds, pullCpuSecondsPerByte, the same with direct before Push,
+  // Pull, Send and Pair, missCpuSeconds, disturbedCpuSeconds, updateCpuSecondsPerByte,
+  // serverIterationCpuSeconds, serverShardCpuSeconds, serverChildCpuSeconds,
+  // serverCpuSecondsPerByte, serverChildCpuSecondsPerByte (docs/theory.md, section 3). Roles worker
+  // and server, where functions reach each other: doorbellsSent, doorbellsReceived,
+  // doorbellsDropped, peerObjects, peerObjectBytes, peersConnected, peersLost, peersUnread,
+  // peersRefused (docs/formats.md, "Slices").
   std::map<std::string, double> metrics;
   // Role profile: seconds of a step, the mean of so many that there are a few dozen entries.
   std::vector<double> profile_iteration_seconds;

@@ -80,6 +80,9 @@ constexpr Unknown kUnknown[] = {
               !AllZero(in.platform.prices);
      },
      "a GPU costs nothing"},
+    {"training.earlyStopping", kOfExtended,
+     [](const PlannerInput& in) { return in.limits.early_stopping; },
+     "no evaluation ends the training early: all epochs are planned for"},
     {"functions.gpu", kOfExtended, [](const PlannerInput& in) { return in.limits.gpu > 0; },
      "steps take on a GPU what the profile says, whatever else shares its machine"},
     {"platform.parameterServer.networkBytesPerSecond", kOfLambdaDnn,

@@ -40,16 +40,13 @@ double Smallest(double a, double b) {  // of two bandwidths of which zero is unl
 
 // What somebody states of a store counts before what the profile saw through the functions' own
 // transport, and that before what a probe measured with one request at a time.
-bool IsStated(const OptionalQuantity& quantity) {
-  return quantity.known() && quantity.origin() != Origin::kMeasured;
-}
 double OfStore(const OptionalQuantity& platform, const OptionalQuantity& profile) {
-  return IsStated(platform) || !profile.known() ? platform : profile;
+  return platform.stated() || !profile.known() ? platform : profile;
 }
 
 const std::vector<WorkloadProfile::StorePoint>* StreamsOf(const PlannerInput& input) {
   const bool counts =
-      !input.profile.store_streams.empty() && !IsStated(input.platform.store_bytes_per_second);
+      !input.profile.store_streams.empty() && !input.platform.store_bytes_per_second.stated();
   return counts ? &input.profile.store_streams : nullptr;
 }
 
@@ -58,7 +55,7 @@ const std::vector<WorkloadProfile::StorePoint>* StreamsOf(const PlannerInput& in
 // slowest of n K as much longer.
 double StragglerSeconds(const PlannerInput& input, const AggregationPlan& plan) {
   const bool direct = plan.transport == TransportKind::kDirect;
-  if (!direct && IsStated(input.platform.store_request_seconds)) return 0;
+  if (!direct && input.platform.store_request_seconds.stated()) return 0;
   const double deviation =
       direct ? DirectOf(input.profile).deviation_seconds : input.profile.store_deviation_seconds;
   const double hand_overs = plan.server_layers() + 1;
@@ -69,7 +66,7 @@ double StragglerSeconds(const PlannerInput& input, const AggregationPlan& plan) 
 // store is of a request alone.
 PollCost QuestionsInVain(const PlannerInput& input, TransportKind transport) {
   if (transport == TransportKind::kDirect) return {};
-  return IsStated(input.platform.store_request_seconds) ? input.profile.miss : PollCost{};
+  return input.platform.store_request_seconds.stated() ? input.profile.miss : PollCost{};
 }
 
 // A worker's share of the training and of the test set.
@@ -120,9 +117,13 @@ double ExtendedModel::MilliCpu(double memory_mib) const {
   return memory_mib * input_.platform.milli_cpu_per_gib / kMibPerGib;
 }
 
+double ExtendedModel::QuotaCores(double memory_mib) const {
+  return MilliCpu(memory_mib) / kMilliPerCore;
+}
+
 double ExtendedModel::CoreShare(double memory_mib) const {
-  const double milli_cpu = MilliCpu(memory_mib);
-  return milli_cpu > 0 ? std::min(1.0, milli_cpu / kMilliPerCore) : 1;
+  const double quota = QuotaCores(memory_mib);
+  return quota > 0 ? std::min(1.0, quota) : 1;
 }
 
 double ExtendedModel::OverheadSeconds(int functions, double memory_mib) const {
@@ -409,57 +410,6 @@ IterationTerms ExtendedModel::Iteration(const WorkerTerms& workers, int memory_m
   return WithReread({compute, seconds - compute}, workers, memory_mib, option, compute_seconds);
 }
 
-// A request costs as much CPU time as one for an object of the exchange.
-double ExtendedModel::SampleCpuSeconds() const {
-  const WorkloadProfile& profile = input_.profile;
-  return profile.load_cpu_seconds_per_sample +
-         profile.stream_requests_per_sample * profile.transfer.pull_seconds;
-}
-
-double ExtendedModel::SampleWaitSeconds(const WorkerTerms& workers, int memory_mib) const {
-  const WorkloadProfile& profile = input_.profile;
-  const double bandwidth = StoreBandwidth(workers.functions, memory_mib);
-  return profile.stream_requests_per_sample * store_request_seconds_ +
-         (bandwidth > 0 ? profile.stream_bytes_per_sample / bandwidth : 0);
-}
-
-RereadTerms ExtendedModel::Reread(const WorkerTerms& workers, int memory_mib,
-                                  const AggregationOption& option) const {
-  const int sample_mib = SampleMemoryMib(workers.memory, memory_mib, option.worker_mib);
-  if (sample_mib <= 0) return {};
-  const SampleShare& share = workers.memory.share;
-  const KeptSamples kept = KeptOf(share, int64_t{sample_mib} << 20);
-  const auto part = [](int64_t all, int64_t of_these) {
-    return all > 0 ? static_cast<double>(all - of_these) / static_cast<double>(all) : 0;
-  };
-  const double samples =
-      workers.local_batch * (input_.limits.mixup ? 2 : 1) * part(share.training, kept.training);
-  return {samples * SampleCpuSeconds(), samples * SampleWaitSeconds(workers, memory_mib),
-          part(share.test, kept.test)};
-}
-
-// Of a worker's CPU time nothing is hidden: whatever reads ahead takes it from the step where the
-// quota has no more of it.
-IterationTerms ExtendedModel::WithReread(const IterationTerms& terms, const WorkerTerms& workers,
-                                         int memory_mib, const AggregationOption& option,
-                                         double compute_seconds) const {
-  const RereadTerms reread = Reread(workers, memory_mib, option);
-  if (reread.cpu_seconds + reread.wait_seconds <= 0) return terms;
-  const double quota = MilliCpu(memory_mib) / kMilliPerCore;
-  const double step_cores =
-      quota > 0 ? std::min<double>(quota, ThreadsOf(input_.platform, memory_mib)) : 1;
-  const double cpu = compute_seconds * step_cores + option.cpu.worker_seconds + reread.cpu_seconds;
-  const double iteration = terms.compute + terms.exchange;
-  double longest =
-      std::max(iteration, reread.cpu_seconds / CoreShare(memory_mib) + reread.wait_seconds);
-  if (quota > 0) longest = std::max(longest, cpu / quota);
-  if (cores_ > 0) {
-    longest = std::max(
-        longest, (workers.functions * cpu + option.servers * option.cpu.server_seconds) / cores_);
-  }
-  return {terms.compute + longest - iteration, terms.exchange};
-}
-
 Prediction ExtendedModel::FixedTerms(const WorkerTerms& workers, int memory_mib) const {
   const WorkloadProfile& profile = input_.profile;
   const double n = workers.functions;
@@ -512,15 +462,21 @@ std::optional<Prediction> ExtendedModel::Complete(const WorkerTerms& workers, in
   prediction[Term::kCompute] = terms.compute;
   prediction[Term::kCommunication] = terms.exchange;
   // Nothing is read ahead while test samples are evaluated.
-  const double reread = Reread(workers, memory_mib, option).test_part * workers.evaluated_samples;
-  if (reread > 0) {
-    prediction[Term::kEvaluation] += reread * (SampleCpuSeconds() / CoreShare(memory_mib) +
-                                               SampleWaitSeconds(workers, memory_mib));
+  const RereadTerms reread = Reread(workers, memory_mib, option);
+  if (const double samples = reread.test_part * workers.evaluated_samples; samples > 0) {
+    const SampleRead read = TestRead(workers, memory_mib);
+    prediction[Term::kEvaluation] +=
+        samples * (read.cpu_seconds / CoreShare(memory_mib) + read.wait_seconds);
   }
+  // Each worker writes its part of a decision; who reads them makes nobody wait.
+  const double decisions = DecidingEvaluations();
+  prediction[Term::kEvaluation] += decisions * store_request_seconds_;
   const double iteration = prediction.IterationSeconds();
   const int64_t every = CheckpointEvery(input_.options.checkpoint_interval_seconds, iteration);
-  // Before the last one, beside iterations.
-  const auto checkpoints = static_cast<double>(every > 0 ? (workers.iterations - 1) / every : 0);
+  // Before the last one, beside iterations; those of the best models, too.
+  const double of_best = input_.limits.keep_best ? std::max(0.0, decisions - 1) : 0;
+  const double checkpoints =
+      static_cast<double>(every > 0 ? (workers.iterations - 1) / every : 0) + of_best;
   const double share = option.plan.placement == Placement::kWorkers ? CoreShare(memory_mib)
                                                                     : option.server_core_share;
   prediction[Term::kCheckpoint] += checkpoints * profile.checkpoint_cpu_seconds / share;
@@ -542,18 +498,21 @@ std::optional<Prediction> ExtendedModel::Complete(const WorkerTerms& workers, in
   // What PriceOf the bill gives, in the multiplications that a search can afford.
   const double second_price =
       PriceOf(platform.prices, WorkersBill(memory_mib, workers.functions, 1)) + option.second_price;
-  const double checkpoint_puts = checkpoints * (option.plan.shards + 1);
+  Bill others;
+  others.put_requests = checkpoints * (option.plan.shards + 1) + decisions * workers.functions;
+  others.get_requests = decisions * workers.functions;
+  others += DataRequests(workers, memory_mib, reread);
   const double invocations = slices * (workers.functions + option.servers);
   prediction.cost = second_price * prediction.seconds + iterations * option.request_price +
-                    checkpoint_puts * platform.prices.put_request +
-                    invocations * platform.prices.invocation;
+                    PriceOf(platform.prices, others) + invocations * platform.prices.invocation;
   if (bill != nullptr) {
     *bill = WorkersBill(memory_mib, workers.functions, prediction.seconds);
     *bill +=
         FunctionBill(platform, option.server_memory_mib, 0, option.servers, prediction.seconds);
-    bill->put_requests = iterations * static_cast<double>(option.requests.puts) + checkpoint_puts;
+    bill->put_requests = iterations * static_cast<double>(option.requests.puts);
     bill->get_requests = iterations * static_cast<double>(option.requests.gets);
     bill->invocations = invocations;
+    *bill += others;
   }
   return prediction;
 }

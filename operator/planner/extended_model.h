@@ -50,9 +50,17 @@ struct IterationTerms {
 
 // What a worker whose share of the data does not fit into its memory reads again.
 struct RereadTerms {
-  double cpu_seconds = 0;   // of the samples of an iteration
-  double wait_seconds = 0;  // for the store, of the same
-  double test_part = 0;     // of its test samples, at each evaluation
+  double cpu_seconds = 0;    // of the samples of an iteration
+  double wait_seconds = 0;   // for the store, of the same
+  double training_part = 0;  // of its training samples, in each epoch; with mixup of partners, too
+  double test_part = 0;      // of its test samples, at each evaluation
+};
+
+// Of one sample that is read again.
+struct SampleRead {
+  double requests = 0;
+  double cpu_seconds = 0;
+  double wait_seconds = 0;
 };
 
 // Everything of n workers that depends neither on their memory nor on the aggregation.
@@ -151,6 +159,7 @@ class ExtendedModel : public PerformanceModel {
   double DirectBandwidth() const;
   ExchangeSpeeds SpeedsOf(const AggregationPlan& plan, int server_memory_mib) const;
   double MilliCpu(double memory_mib) const;
+  double QuotaCores(double memory_mib) const;  // 0 = no quota
   // Of a core, for one thread: min(1, quota); 1 without quotas.
   double CoreShare(double memory_mib) const;
   double UnhinderedSeconds(const WorkerTerms& workers, int memory_mib,
@@ -165,9 +174,13 @@ class ExtendedModel : public PerformanceModel {
   // With what is read again: on the CPU beside everything else, and else while the worker computes.
   IterationTerms WithReread(const IterationTerms& terms, const WorkerTerms& workers, int memory_mib,
                             const AggregationOption& option, double compute_seconds) const;
-  // Of one sample that is read by itself: the CPU time, and what else it takes.
-  double SampleCpuSeconds() const;
-  double SampleWaitSeconds(const WorkerTerms& workers, int memory_mib) const;
+  // Of a training sample, among those of a batch, and of a test sample, among its neighbours.
+  SampleRead TrainingRead(const WorkerTerms& workers, int memory_mib) const;
+  SampleRead TestRead(const WorkerTerms& workers, int memory_mib) const;
+  // Requests of all workers to the data set's store, over the whole training.
+  Bill DataRequests(const WorkerTerms& workers, int memory_mib, const RereadTerms& reread) const;
+  // Evaluations by which functions decide; none where they do not.
+  double DecidingEvaluations() const;
   IterationTerms LeastIteration(const WorkerTerms& workers, int memory_mib,
                                 const AggregationOption& option, double compute_seconds) const;
   IterationTerms Iteration(const WorkerTerms& workers, int memory_mib,

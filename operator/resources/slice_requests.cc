@@ -128,7 +128,11 @@ SliceRequest MakeProfileSlice(const Job& job, const Platform& platform, int rank
   plan.threads = ThreadsOf(platform, memory_mib);
   plan.server_memory_mib = platform.memory.min_mib;
   plan.local_batch_size = config.batch_size;
-  plan.global_batch_size = config.batch_size;
+  // How far a batch's samples lie apart follows from it.
+  const TrainingSpec& training = job.spec.training;
+  plan.global_batch_size =
+      std::max(config.batch_size, training.global_batch_size.value_or(
+                                      training.max_global_batch_size.value_or(config.batch_size)));
   plan.iterations = config.iterations + config.warmup_iterations;
   plan.iterations_per_epoch = plan.iterations;
   plan.block_elements = platform.block_elements;

@@ -136,6 +136,8 @@ TrainingLimits BuildTrainingLimits(const JobSpec& spec) {
   TrainingLimits limits;
   limits.epochs = spec.training.epochs;
   limits.evaluate_every = spec.training.evaluate_every;
+  limits.early_stopping = spec.training.early_stopping.has_value();
+  limits.keep_best = spec.training.keep_best.has_value();
   limits.micro_batch_size = spec.training.micro_batch_size;
   limits.mixup = spec.dataset.augment.mixup_alpha > 0;
   limits.local_batch_size = spec.training.local_batch_size;

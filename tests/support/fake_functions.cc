@@ -400,6 +400,7 @@ void FakeFunctions::EndRound(std::vector<std::pair<Instance*, Slice*>>& members,
                        AsBytes("model"));
       if (slice->request.training.keep_best) {
         record.metrics = {{kBestIterationMetric, 50}, {kBestValueMetric, 0.75}};
+        if (options_.best_is_damaged) record.metrics = {{kBestDamagedMetric, 50}};
       }
     }
     End(*slice, record);

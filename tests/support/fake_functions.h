@@ -29,6 +29,7 @@ struct FakeFunctionsOptions {
   // In place of that: iterations that a round has done after so many seconds; never fewer later.
   std::function<double(const ExecutionPlan& plan, double seconds)> iterations_after = {};
   double checkpoint_seconds = 2;  // between checkpoints
+  bool best_is_damaged = false;   // of training.keepBest
   // Samples a second of a profiling function, per MiB of its quota at 1000 mCPU a GiB.
   double samples_per_second_per_mib = 1;
 };

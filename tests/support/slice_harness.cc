@@ -138,6 +138,7 @@ SliceEnvironment SliceHarness::Environment(const Role& role) {
     return std::unique_ptr<TrainableModel>(
         std::make_unique<ArithmeticModel>(job_.parameters, job_.nan_at_version, job_.buffers));
   };
+  environment.data_requests = job_.data_requests;
   environment.open_dataset = [this](const DatasetConfig&) -> Result<std::unique_ptr<Dataset>> {
     ++datasets_opened_;
     if (job_.open_dataset) return job_.open_dataset();
@@ -203,6 +204,17 @@ HarnessResult SliceHarness::Run(int64_t incarnation,
   const Status started = Start(incarnation, start, attempt);
   LDNN_CHECK(started.ok(), started.ToString());
   return Await();
+}
+
+SliceRecord AwaitRecord(Runtime& runtime, SliceService& service, const std::string& invocation) {
+  for (int64_t index = 0;; ++index) {
+    const auto line =
+        service.Line(invocation, index, runtime.clock.Now() + std::chrono::seconds(20));
+    LDNN_CHECK(line.ok() && line->has_value(), "no record came");
+    const auto decoded = DecodeSliceLine(**line);
+    LDNN_CHECK(decoded.ok() && decoded->has_value(), **line);
+    if (const auto* const record = std::get_if<SliceRecord>(&**decoded)) return *record;
+  }
 }
 
 std::string ModelDigest(ObjectStore& store, const std::string& name) {

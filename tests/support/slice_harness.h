@@ -33,6 +33,7 @@ struct HarnessJob {
   uint64_t data_checksum = 0;  // that the data set says; 0 = none
   // In place of the data set whose samples are numbers.
   std::function<Result<std::unique_ptr<Dataset>>()> open_dataset;
+  std::function<StoreCounters()> data_requests;  // null = not counted
   int sample_memory_mib = 0;
   int global_batch = 32;
   int64_t epochs = 2;
@@ -119,6 +120,9 @@ class SliceHarness {
   std::atomic<int> datasets_opened_{0};
   std::atomic<int> models_made_{0};
 };
+
+// Reads lines until the record.
+SliceRecord AwaitRecord(Runtime& runtime, SliceService& service, const std::string& invocation);
 
 // XXH3 of results/model.safetensors, or of another result; "no model" when there is none.
 std::string ModelDigest(ObjectStore& store, const std::string& name = "model.safetensors");

@@ -12,6 +12,7 @@
 #include "common/base/throttled_time.h"
 #include "common/http/http_server.h"
 #include "common/http/pinned_certificate.h"
+#include "common/objectstore/counting_object_store.h"
 #include "common/objectstore/open_store.h"
 #include "common/objectstore/renewed_object_store.h"
 #include "common/telemetry/log.h"
@@ -58,7 +59,8 @@ It is set up by environment variables, and ends after SIGTERM once its slice has
   LAMBDADNN_S3_ENDPOINT, _REGION, _PATH_STYLE, _CA_FILE
                             of s3:// data sets, and of stores whose request says nothing
 
-Exit codes: 0 orderly end, 2 bad environment or argument, 4 cannot listen.
+Exit codes: 0 orderly end, 2 bad environment or argument, 4 cannot listen, 5 a step of
+lambdadnn-worker's TorchScript module did not end with its slice.
 
 Example: LAMBDADNN_JOB_KEY=secret PORT=8080 %s
 )";
@@ -192,18 +194,30 @@ void AddStores(Runtime& runtime, SliceCredentials& credentials, SliceEnvironment
     return OpenPlainStore(config, runtime);
   };
   const auto waits = std::make_shared<SliceWaits>(runtime.clock);
-  environment.use_interrupt = [waits](Interrupt* of_slice) { waits->Use(of_slice); };
-  environment.open_dataset = [&runtime, &credentials, waits](const DatasetConfig& dataset) {
+  environment.use_interrupt = [waits, others = environment.use_interrupt](Interrupt* of_slice) {
+    waits->Use(of_slice);
+    if (others) others(of_slice);
+  };
+  const auto counters = std::make_shared<SharedCounters>();
+  environment.data_requests = [counters] { return counters->Now(); };
+  environment.open_dataset = [&runtime, &credentials, waits,
+                              counters](const DatasetConfig& dataset) {
     // A function reads from it in later slices as well.
-    return OpenDatasetAt(dataset, [&](const std::string& uri) {
-      return RenewedObjectStore::Make(
-          [&runtime, uri, waits](const StoreCredentials& of_slice) {
-            StoreConfig config = StoreConfigOf(of_slice, uri);
-            config.sleep_until = [waits](Instant time) { return waits->SleepUntil(time); };
-            return OpenStore(config, runtime);
-          },
-          [&credentials] { return credentials.Now(); });
-    });
+    const OpenStoreAt open = [&](const std::string& uri) -> Result<std::unique_ptr<ObjectStore>> {
+      LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store,
+                            RenewedObjectStore::Make(
+                                [&runtime, uri, waits](const StoreCredentials& of_slice) {
+                                  StoreConfig config = StoreConfigOf(of_slice, uri);
+                                  config.sleep_until = [waits](Instant time) {
+                                    return waits->SleepUntil(time);
+                                  };
+                                  return OpenStore(config, runtime);
+                                },
+                                [&credentials] { return credentials.Now(); }));
+      return std::unique_ptr<ObjectStore>(
+          std::make_unique<CountingObjectStore>(std::move(store), counters));
+    };
+    return OpenDatasetAt(dataset, open);
   };
 }
 

@@ -129,6 +129,17 @@ class InflateStream final : public ByteStream {
   bool finished_ = false;
 };
 
+// Behind the last of the ranges from `first` on that are read by one request with it.
+size_t EndOfNeighbours(std::span<const Range> ranges, size_t first, uint64_t record_bytes) {
+  size_t end = first + 1;
+  while (end < ranges.size() &&
+         static_cast<uint64_t>(ranges[end].begin - ranges[end - 1].end) * record_bytes <=
+             kMaxGapBytes) {
+    ++end;
+  }
+  return end;
+}
+
 }  // namespace
 
 DataFile DataFile::OfSize(std::shared_ptr<ObjectStore> store, std::string key, uint64_t size) {
@@ -225,18 +236,23 @@ Status ForEachRecordChunk(const FilePart& part, uint64_t header_bytes, uint64_t 
   const bool random_access = part.compression == Compression::kNone;
   std::unique_ptr<ByteStream> stream;
   if (!random_access) stream = part.Stream();
-  uint64_t position = 0;  // in `stream`
+  const auto offset_of = [&](int64_t record) {
+    return header_bytes + static_cast<uint64_t>(record) * record_bytes;
+  };
+  uint64_t position = 0;    // in the part, of what `stream` reads next
+  uint64_t stream_end = 0;  // of one that is read by ranges
   Bytes chunk;
-  for (const Range& range : ranges) {
-    const uint64_t begin = header_bytes + static_cast<uint64_t>(range.begin) * record_bytes;
-    const uint64_t length = static_cast<uint64_t>(range.size()) * record_bytes;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const Range& range = ranges[i];
+    const uint64_t begin = offset_of(range.begin);
     const std::string what = "record " + std::to_string(range.end - 1);
-    if (random_access) {
-      stream = StreamRange(part.file, part.offset + begin, length);
-    } else {
-      LDNN_RETURN_IF_ERROR(AtFile(stream->Skip(begin - position, what), part.file));
+    if (random_access && begin >= stream_end) {
+      stream_end = offset_of(ranges[EndOfNeighbours(ranges, i, record_bytes) - 1].end);
+      stream = StreamRange(part.file, part.offset + begin, stream_end - begin);
+      position = begin;
     }
-    position = begin + length;
+    LDNN_RETURN_IF_ERROR(AtFile(stream->Skip(begin - position, what), part.file));
+    position = offset_of(range.end);
     for (int64_t first = range.begin; first < range.end; first += step) {
       chunk.resize(static_cast<uint64_t>(std::min(step, range.end - first)) * record_bytes);
       LDNN_RETURN_IF_ERROR(AtFile(stream->ReadExactly(chunk, what), part.file));

@@ -23,6 +23,9 @@ namespace lambdadnn {
 // One request reads at most this much: large enough to hide the latency of a request at 100 MB/s,
 // small enough for the smallest function.
 inline constexpr uint64_t kReadBlockBytes = 4 << 20;
+// Between samples that are read by one request, although what lies there is not wanted: about what
+// a store sends in the time that another request would take.
+inline constexpr uint64_t kMaxGapBytes = 64 << 10;
 
 // An object with its size. Copies share the store.
 class DataFile {
@@ -87,8 +90,8 @@ struct FilePart {
 };
 
 // handle(first record, bytes of whole records) over the ranges (ascending, disjoint), about a
-// mebibyte at a time. An uncompressed part is read by ranges, a compressed one from its begin to
-// the last record wanted.
+// mebibyte at a time. An uncompressed part is read by ranges, those that lie within kMaxGapBytes of
+// each other by one request; a compressed one from its begin to the last record wanted.
 Status ForEachRecordChunk(const FilePart& part, uint64_t header_bytes, uint64_t record_bytes,
                           std::span<const Range> ranges,
                           const std::function<Status(int64_t, ByteView)>& handle);

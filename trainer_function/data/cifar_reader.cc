@@ -48,30 +48,27 @@ class CifarReader final : public SampleReader {
   const SampleLayout& layout() const override { return layout_; }
 
   Status Read(std::span<const Range> ranges, SampleBlock& out) override {
-    for (const Range& range : ranges) {
-      for (size_t i = 0; i < files_.size(); ++i) {
-        const int64_t first = first_records_[i];
-        const int64_t end = i + 1 < files_.size() ? first_records_[i + 1] : layout_.samples;
-        const Range own{std::max(range.begin, first) - first, std::min(range.end, end) - first};
-        if (own.size() > 0) LDNN_RETURN_IF_ERROR(ReadFile(files_[i], own, out));
-      }
+    for (size_t i = 0; i < files_.size(); ++i) {
+      const int64_t first = first_records_[i];
+      const int64_t end = i + 1 < files_.size() ? first_records_[i + 1] : layout_.samples;
+      const std::vector<Range> own = PartsWithin(ranges, {first, end});
+      if (!own.empty()) LDNN_RETURN_IF_ERROR(ReadFile(files_[i], own, out));
     }
     return OkStatus();
   }
 
  private:
-  Status ReadFile(const FilePart& file, const Range& range, SampleBlock& out) const {
-    return ForEachRecordChunk(
-        file, 0, record_bytes_, std::span(&range, 1), [&](int64_t first, ByteView bytes) {
-          for (; !bytes.empty(); bytes = bytes.subspan(record_bytes_)) {
-            out.labels.push_back(std::to_integer<int64_t>(bytes[form_.label]));
-            LDNN_RETURN_IF_ERROR(
-                CheckLabel(out.labels.back(), layout_.classes, file.file.name(), first++));
-            const auto* begin = reinterpret_cast<const uint8_t*>(bytes.data() + form_.label_bytes);
-            out.byte_values.insert(out.byte_values.end(), begin, begin + kImageBytes);
-          }
-          return OkStatus();
-        });
+  Status ReadFile(const FilePart& file, std::span<const Range> ranges, SampleBlock& out) const {
+    return ForEachRecordChunk(file, 0, record_bytes_, ranges, [&](int64_t first, ByteView bytes) {
+      for (; !bytes.empty(); bytes = bytes.subspan(record_bytes_)) {
+        out.labels.push_back(std::to_integer<int64_t>(bytes[form_.label]));
+        LDNN_RETURN_IF_ERROR(
+            CheckLabel(out.labels.back(), layout_.classes, file.file.name(), first++));
+        const auto* begin = reinterpret_cast<const uint8_t*>(bytes.data() + form_.label_bytes);
+        out.byte_values.insert(out.byte_values.end(), begin, begin + kImageBytes);
+      }
+      return OkStatus();
+    });
   }
 
   const CifarForm form_;

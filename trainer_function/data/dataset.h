@@ -26,11 +26,16 @@ struct SampleBudget {
   int64_t at_once = 1;
 };
 
-// Since loading.
+// Since loading began.
 struct SampleCounts {
   int64_t most_bytes = 0;  // of samples in memory, fingerprints included
   int64_t read_again = 0;  // samples that were fetched
+  int64_t loaded = 0;      // samples; less than were asked for while a load goes on
 };
+
+// Samples that are fetched between two looks at whether they are still wanted; of these neighbours
+// share a request.
+inline constexpr size_t kFetchedAtOnce = 16;
 
 // OK as long as a fetch is wanted; null = it is.
 using FetchCheck = std::function<Status()>;
@@ -44,6 +49,9 @@ class Dataset {
   // What Load and LoadTest keep from now on; all unless this is called. Samples that are not kept
   // need info().single_read to have requests.
   virtual void LimitMemory(const SampleBudget& /*training*/, const SampleBudget& /*test*/) {}
+  // What Load and LoadTest ask now and then from now on; null (as at first) = nothing. Its error
+  // ends them, and they go on where they were when they are called again for the same samples.
+  virtual void WatchLoads(FetchCheck /*check*/) {}
   // Reads the samples of these half-open ranges by range requests and keeps them in memory, or as
   // many as LimitMemory allows, in place of those loaded before. Bad records are kInvalidArgument
   // naming the file and the record, also where they are not kept.
@@ -60,6 +68,9 @@ class Dataset {
     return OkStatus();
   }
   virtual Status FetchTest(Range /*samples*/) { return OkStatus(); }
+  // Reads these training samples (ascending, at most kFetchedAtOnce) as Fetch would, loaded or not,
+  // and keeps nothing: for who measures it.
+  virtual Status ReadOnce(std::span<const int64_t> /*indices*/) { return OkStatus(); }
   // Whether reading a batch takes as long as a step may: samples are fetched, or changed by more
   // than a copy.
   virtual bool reads_slowly() const { return false; }

@@ -6,8 +6,14 @@
 namespace lambdadnn {
 namespace {
 
-// Between images that are read by one request.
-constexpr uint64_t kMaxGapBytes = 64 << 10;
+// Whether `place` is read with the group whose first and last images these are: neighbours in one
+// file, up to kReadBlockBytes.
+bool IsReadWith(const ImagePlace& first, const ImagePlace& last, const ImagePlace& place) {
+  const uint64_t read_to = last.offset + last.bytes;
+  return place.file == first.file && place.offset >= read_to &&
+         place.offset - read_to <= kMaxGapBytes &&
+         place.offset + place.bytes - first.offset <= kReadBlockBytes;
+}
 
 }  // namespace
 
@@ -16,33 +22,17 @@ Status TooLongImage(uint64_t bytes) {
                               std::to_string(kMaxImageBytes) + " are read");
 }
 
-// Of samples that are read together: neighbours in one file, up to kReadBlockBytes.
-int64_t PlacedImages::GroupEnd(int64_t begin, int64_t end) const {
-  const ImagePlace first = Place(begin);
-  uint64_t read_to = first.offset + first.bytes;
-  for (int64_t next = begin + 1; next < end; ++next) {
-    const ImagePlace place = Place(next);
-    if (place.file != first.file || place.offset < read_to ||
-        place.offset - read_to > kMaxGapBytes ||
-        place.offset + place.bytes - first.offset > kReadBlockBytes) {
-      return next;
-    }
-    read_to = place.offset + place.bytes;
-  }
-  return end;
-}
-
-Status PlacedImages::ReadGroup(const Range& group, const HandleImage& handle) const {
-  const ImagePlace first = Place(group.begin);
-  const ImagePlace last = Place(group.end - 1);
+Status PlacedImages::ReadGroup(std::span<const int64_t> group, const HandleImage& handle) const {
+  const ImagePlace first = Place(group.front());
+  const ImagePlace last = Place(group.back());
   // A longer image is a group of its own, which nobody reads.
   if (last.bytes > kMaxImageBytes) {
-    return handle(group.begin, first.label, TooLongImage(last.bytes));
+    return handle(group.front(), first.label, TooLongImage(last.bytes));
   }
   LDNN_ASSIGN_OR_RETURN(
       const Bytes bytes,
       File(first.file).Read(first.offset, last.offset + last.bytes - first.offset));
-  for (int64_t index = group.begin; index < group.end; ++index) {
+  for (const int64_t index : group) {
     const ImagePlace place = Place(index);
     LDNN_RETURN_IF_ERROR(handle(index, place.label,
                                 ByteView(bytes).subspan(place.offset - first.offset, place.bytes)));
@@ -51,17 +41,26 @@ Status PlacedImages::ReadGroup(const Range& group, const HandleImage& handle) co
 }
 
 Status PlacedImages::ForEach(std::span<const Range> samples, const HandleImage& handle) {
+  std::vector<int64_t> group;
   for (const Range& range : samples) {
-    for (Range group{range.begin, range.begin}; group.begin < range.end; group.begin = group.end) {
-      group.end = GroupEnd(group.begin, range.end);
-      LDNN_RETURN_IF_ERROR(ReadGroup(group, handle));
+    for (int64_t index = range.begin; index < range.end; ++index) {
+      if (!group.empty() && !IsReadWith(Place(group.front()), Place(group.back()), Place(index))) {
+        LDNN_RETURN_IF_ERROR(ReadGroup(group, handle));
+        group.clear();
+      }
+      group.push_back(index);
     }
   }
-  return OkStatus();
+  return group.empty() ? OkStatus() : ReadGroup(group, handle);
 }
 
 SingleRead PlacedImages::single_read() const {
-  return {1, stored_bytes() / std::max<int64_t>(1, size())};
+  const int64_t bytes = stored_bytes() / std::max<int64_t>(1, size());
+  const bool neighbours = size() > 1 && Place(0).file == Place(1).file;
+  const auto block = static_cast<int64_t>(kReadBlockBytes);
+  const int64_t together =
+      neighbours ? std::max<int64_t>(1, block / std::max<int64_t>(1, bytes)) : 1;
+  return {1, bytes, 1.0 / static_cast<double>(together)};
 }
 
 }  // namespace lambdadnn

@@ -54,8 +54,7 @@ class PlacedImages : public ImageSource {
   SingleRead single_read() const final;
 
  private:
-  int64_t GroupEnd(int64_t begin, int64_t end) const;
-  Status ReadGroup(const Range& group, const HandleImage& handle) const;
+  Status ReadGroup(std::span<const int64_t> group, const HandleImage& handle) const;
 };
 
 // What is wrong with an image of more than kMaxImageBytes.

@@ -40,12 +40,8 @@ class JoinedReader final : public SampleReader {
   Status Read(std::span<const Range> ranges, SampleBlock& out) override {
     for (size_t i = 0; i < parts_.size(); ++i) {
       SampleReader& reader = *parts_[i].reader;
-      std::vector<Range> own;
-      for (const Range& range : ranges) {
-        const Range part = {std::max<int64_t>(range.begin - begins_[i], 0),
-                            std::min(range.end - begins_[i], reader.layout().samples)};
-        if (part.begin < part.end) own.push_back(part);
-      }
+      const std::vector<Range> own =
+          PartsWithin(ranges, {begins_[i], begins_[i] + reader.layout().samples});
       if (own.empty()) continue;
       LDNN_RETURN_IF_ERROR(reader.Read(own, out));
     }

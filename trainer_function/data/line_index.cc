@@ -50,10 +50,13 @@ Status LineIndex::Read(std::span<const Range> ranges, const VisitSample& visit) 
   const bool random_access = part_.compression == Compression::kNone;
   std::unique_ptr<LineReader> lines;
   int64_t sample = 0;  // the next one of `lines`
-  for (const Range& range : ranges) {
-    if (random_access || lines == nullptr) {
-      const size_t mark = random_access ? static_cast<size_t>(range.begin / kRowsPerMark) : 0;
-      LDNN_ASSIGN_OR_RETURN(lines, StartAt(mark, range.end));
+  size_t read_to = 0;  // behind the last range that `lines` reaches
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const Range& range = ranges[i];
+    if (i >= read_to) {
+      read_to = random_access ? EndOfNeighbours(ranges, i) : ranges.size();
+      const size_t mark = random_access ? MarkBefore(range.begin) : 0;
+      LDNN_ASSIGN_OR_RETURN(lines, StartAt(mark, ranges[read_to - 1].end));
       sample = static_cast<int64_t>(mark) * kRowsPerMark;
     }
     while (sample < range.end) {
@@ -81,11 +84,29 @@ Result<bool> LineIndex::Next(LineReader& lines) const {
   return AtFile(more.status(), part_.file);
 }
 
+size_t LineIndex::MarkBefore(int64_t sample) const {
+  return static_cast<size_t>(sample / kRowsPerMark);
+}
+
+uint64_t LineIndex::OffsetBehind(int64_t end) const {
+  const auto next = static_cast<size_t>((end + kRowsPerMark - 1) / kRowsPerMark);
+  return next < marks_.size() ? marks_[next].offset : part_.file.size();
+}
+
+// Behind the last of the ranges from `first` on that are read by one request with it.
+size_t LineIndex::EndOfNeighbours(std::span<const Range> ranges, size_t first) const {
+  size_t end = first + 1;
+  while (end < ranges.size() && marks_[MarkBefore(ranges[end].begin)].offset <=
+                                    OffsetBehind(ranges[end - 1].end) + kMaxGapBytes) {
+    ++end;
+  }
+  return end;
+}
+
 Result<std::unique_ptr<LineReader>> LineIndex::StartAt(size_t mark, int64_t end) const {
   const Mark& begin = marks_[mark];
   if (part_.compression == Compression::kNone) {
-    const auto next = static_cast<size_t>((end + kRowsPerMark - 1) / kRowsPerMark);
-    const uint64_t stop = next < marks_.size() ? marks_[next].offset : part_.file.size();
+    const uint64_t stop = OffsetBehind(end);
     return std::make_unique<LineReader>(StreamRange(part_.file, begin.offset, stop - begin.offset),
                                         begin.offset, begin.line);
   }

@@ -56,6 +56,10 @@ class LineIndex {
   };
 
   Result<bool> Next(LineReader& lines) const;
+  size_t MarkBefore(int64_t sample) const;
+  // Of the first mark behind the samples before `end`, or of the file's end.
+  uint64_t OffsetBehind(int64_t end) const;
+  size_t EndOfNeighbours(std::span<const Range> ranges, size_t first) const;
   // Lines from the mark on, as far as needed for the samples before `end`.
   Result<std::unique_ptr<LineReader>> StartAt(size_t mark, int64_t end) const;
   Status Changed() const;

@@ -222,7 +222,10 @@ SingleRead ParquetShards::single_read() const {
     }
     requests = std::max(requests, own);
   }
-  return {std::max(1, requests), bytes / static_cast<int64_t>(groups_.size())};
+  // Each row group is one read as a whole.
+  const auto groups = static_cast<double>(groups_.size());
+  return {std::max(1, requests), bytes / static_cast<int64_t>(groups_.size()),
+          std::max(1, requests) * groups / static_cast<double>(rows_)};
 }
 
 std::string ParquetShards::Describe(int64_t row) const {

@@ -10,9 +10,6 @@
 namespace lambdadnn {
 namespace {
 
-// Fetched between two looks at whether they are still wanted.
-constexpr size_t kFetchedAtOnce = 16;
-
 // Ascending and disjoint; empty ranges dropped, touching ones joined.
 Result<std::vector<Range>> Normalize(std::span<const Range> ranges, int64_t samples) {
   std::vector<Range> sorted;
@@ -42,6 +39,11 @@ int64_t ElementsOf(const SampleLayout& layout) {
   int64_t elements = 1;
   for (const int64_t dimension : layout.feature_shape) elements *= dimension;
   return elements;
+}
+
+int64_t BytesOfOne(const SampleLayout& layout) {
+  const int64_t each = layout.byte_features ? 1 : static_cast<int64_t>(sizeof(float));
+  return std::max<int64_t>(1, ElementsOf(layout) * each);
 }
 
 // Of `samples`. Vectors that grow by doubling would need three times the samples' memory at their
@@ -92,65 +94,104 @@ void AppendFirst(const SampleBlock& from, int64_t count, int64_t samples, Sample
 
 }  // namespace
 
+std::vector<Range> RangesOf(std::span<const int64_t> indices) {
+  std::vector<Range> ranges;
+  for (const int64_t index : indices) {
+    if (!ranges.empty() && ranges.back().end == index) {
+      ++ranges.back().end;
+    } else {
+      ranges.push_back({index, index + 1});
+    }
+  }
+  return ranges;
+}
+
 Status SampleMemory::Load(SampleReader& reader, std::span<const Range> wanted,
-                          const SampleBudget& budget) {
+                          const SampleBudget& budget, const FetchCheck& check) {
   LDNN_ASSIGN_OR_RETURN(std::vector<Range> ranges, Normalize(wanted, reader.layout().samples));
   int64_t samples = 0;
   for (const Range& range : ranges) samples += range.size();
   const int64_t kept = std::clamp<int64_t>(budget.kept, 0, samples);
-  if (ranges == ranges_ && kept == kept_) return OkStatus();
-  if (kept < samples && reader.layout().single_read.requests == 0) {
+  const bool by_themselves = reader.layout().single_read.requests > 0;
+  if (kept < samples && !by_themselves) {
     return InvalidArgumentError(
         set_ +
         " can only be read from its begin (compressed files), but the plan has no memory "
         "for this function's whole share; store it uncompressed, or profile it again (lambdadnn "
         "run --profile-again)");
   }
-  *this = SampleMemory(set_);
-  ranges_ = std::move(ranges);
-  samples_ = samples;
-  kept_ = kept;
-  reader.ForgetBadSamples();
-  const Status loaded = streams() ? LoadInPieces(reader, budget.at_once) : LoadAll(reader);
-  if (!loaded.ok()) {
+  if (ranges != ranges_ || kept != kept_) {
     *this = SampleMemory(set_);
-    return loaded;
+    ranges_ = std::move(ranges);
+    samples_ = samples;
+    kept_ = kept;
+    Begin(reader);
   }
-  bad_samples_ = reader.bad_samples();
-  return OkStatus();
+  if (loaded_ == samples_) return OkStatus();
+  bool ended_by_check = false;
+  const int64_t at_once = streams() ? budget.at_once : kPieceBytes / BytesOfOne(reader.layout());
+  const Status loaded =
+      by_themselves ? LoadPieces(reader, std::max<int64_t>(1, at_once), check, &ended_by_check)
+                    : LoadAll(reader);
+  if (!loaded.ok() && !ended_by_check) *this = SampleMemory(set_);
+  if (loaded.ok()) bad_samples_ = reader.bad_samples();
+  return loaded;
+}
+
+void SampleMemory::Begin(SampleReader& reader) {
+  const SampleLayout& layout = reader.layout();
+  reader.ForgetBadSamples();
+  if (streams()) {
+    // So much was planned for.
+    Reserve(layout, kept_, kept_ * ElementsOf(layout), block_);
+    fingerprints_.reserve(static_cast<size_t>(samples_));
+  } else {
+    // No more numbers are believed in than the files have bytes; compressed ones grow beyond it.
+    Reserve(layout, samples_, layout.stored_bytes, block_);
+  }
 }
 
 Status SampleMemory::LoadAll(SampleReader& reader) {
-  // No more numbers are believed in than the files have bytes; compressed ones grow beyond it.
-  SampleBlock block;
-  Reserve(reader.layout(), samples_, reader.layout().stored_bytes, block);
-  LDNN_RETURN_IF_ERROR(reader.Read(ranges_, block));
-  block_ = std::move(block);
+  LDNN_RETURN_IF_ERROR(reader.Read(ranges_, block_));
+  counts_.loaded = loaded_ = samples_;
   CountMemory({});
   return OkStatus();
 }
 
-Status SampleMemory::LoadInPieces(SampleReader& reader, int64_t at_once) {
-  const SampleLayout& layout = reader.layout();
-  // So much was planned for.
-  Reserve(layout, kept_, kept_ * ElementsOf(layout), block_);
-  fingerprints_.reserve(static_cast<size_t>(samples_));
-  int64_t left = kept_;
+Status SampleMemory::LoadPieces(SampleReader& reader, int64_t at_once, const FetchCheck& check,
+                                bool* ended_by_check) {
+  int64_t before = 0;  // samples of the ranges before
   for (const Range& range : ranges_) {
-    for (Range piece{range.begin, range.begin}; piece.begin < range.end; piece.begin = piece.end) {
-      piece.end = std::min(piece.begin + std::max<int64_t>(1, at_once), range.end);
-      SampleBlock block;
-      Reserve(layout, piece.size(), piece.size() * ElementsOf(layout), block);
-      LDNN_RETURN_IF_ERROR(reader.Read(std::span(&piece, 1), block));
-      for (int64_t slot = 0; slot < piece.size(); ++slot) {
-        fingerprints_.push_back(FingerprintOf(block, piece.size(), slot));
-      }
-      const int64_t kept = std::min(left, piece.size());
-      AppendFirst(block, piece.size(), kept, block_);
-      left -= kept;
-      CountMemory(block);
+    const int64_t begin = range.begin + std::clamp<int64_t>(loaded_ - before, 0, range.size());
+    for (Range piece{begin, begin}; piece.begin < range.end; piece.begin = piece.end) {
+      const Status wanted = check ? check() : OkStatus();
+      *ended_by_check = !wanted.ok();
+      LDNN_RETURN_IF_ERROR(wanted);
+      piece.end = piece.begin + std::min(at_once, range.end - piece.begin);
+      LDNN_RETURN_IF_ERROR(LoadPiece(reader, piece));
+      loaded_ += piece.size();
+      counts_.loaded = loaded_;
     }
+    before += range.size();
   }
+  return OkStatus();
+}
+
+Status SampleMemory::LoadPiece(SampleReader& reader, const Range& piece) {
+  if (!streams()) {
+    LDNN_RETURN_IF_ERROR(reader.Read(std::span(&piece, 1), block_));
+    CountMemory({});
+    return OkStatus();
+  }
+  SampleBlock block;
+  Reserve(reader.layout(), piece.size(), piece.size() * ElementsOf(reader.layout()), block);
+  LDNN_RETURN_IF_ERROR(reader.Read(std::span(&piece, 1), block));
+  for (int64_t slot = 0; slot < piece.size(); ++slot) {
+    fingerprints_.push_back(FingerprintOf(block, piece.size(), slot));
+  }
+  const int64_t kept = std::min(std::max<int64_t>(0, kept_ - loaded_), piece.size());
+  AppendFirst(block, piece.size(), kept, block_);
+  CountMemory(block);
   return OkStatus();
 }
 
@@ -173,10 +214,11 @@ Status SampleMemory::Fetch(SampleReader& reader, std::span<const int64_t> indice
   const auto samples = static_cast<int64_t>(wanted.size());
   Reserve(reader.layout(), samples, samples * ElementsOf(reader.layout()), fetched_block_);
   Status status;
-  for (size_t begin = 0; begin < wanted.size() && status.ok(); begin += kFetchedAtOnce) {
+  const size_t at_once = check ? kFetchedAtOnce : wanted.size();
+  for (size_t begin = 0; begin < wanted.size() && status.ok(); begin += at_once) {
     status = check ? check() : OkStatus();
-    const size_t count = std::min(kFetchedAtOnce, wanted.size() - begin);
-    if (status.ok()) status = FetchFew(reader, std::span(wanted).subspan(begin, count));
+    const size_t count = std::min(at_once, wanted.size() - begin);
+    if (status.ok()) status = FetchFew(reader, std::span(wanted).subspan(begin, count), begin);
   }
   if (!status.ok()) {
     fetched_block_ = SampleBlock();
@@ -187,33 +229,24 @@ Status SampleMemory::Fetch(SampleReader& reader, std::span<const int64_t> indice
   return OkStatus();
 }
 
-// Appends these, ascending, to fetched_block_.
-Status SampleMemory::FetchFew(SampleReader& reader, std::span<const int64_t> indices) {
-  std::vector<Range> ranges;
-  for (const int64_t index : indices) {
-    if (!ranges.empty() && ranges.back().end == index) {
-      ++ranges.back().end;
-    } else {
-      ranges.push_back({index, index + 1});
-    }
-  }
-  SampleBlock few;
-  const auto count = static_cast<int64_t>(indices.size());
-  Reserve(reader.layout(), count, count * ElementsOf(reader.layout()), few);
+// Appends these, ascending, to the `fetched` that are in fetched_block_.
+Status SampleMemory::FetchFew(SampleReader& reader, std::span<const int64_t> indices,
+                              size_t fetched) {
   // The limit was kept to when the share was loaded.
   reader.ForgetBadSamples();
-  LDNN_RETURN_IF_ERROR(reader.Read(ranges, few));
-  counts_.read_again += count;
-  for (int64_t slot = 0; slot < count; ++slot) {
-    const int64_t index = indices[static_cast<size_t>(slot)];
+  LDNN_RETURN_IF_ERROR(reader.Read(RangesOf(indices), fetched_block_));
+  counts_.read_again += std::ssize(indices);
+  const auto count = static_cast<int64_t>(fetched + indices.size());
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const int64_t index = indices[i];
     const auto position = static_cast<size_t>(PositionOf(index));
-    if (FingerprintOf(few, count, slot) == fingerprints_[position]) continue;
+    const auto slot = static_cast<int64_t>(fetched + i);
+    if (FingerprintOf(fetched_block_, count, slot) == fingerprints_[position]) continue;
     return FailedPreconditionError(set_ + " has changed since this function loaded it (sample " +
                                    std::to_string(index) +
                                    "); put the data back and start a job with "
                                    "spec.checkpoint.resumeFrom, or start anew");
   }
-  AppendFirst(few, count, count, fetched_block_);
   return OkStatus();
 }
 

@@ -15,6 +15,16 @@ std::string ShapeText(std::span<const int64_t> shape) {
   return text + "]";
 }
 
+std::vector<Range> PartsWithin(std::span<const Range> ranges, const Range& own) {
+  std::vector<Range> parts;
+  for (const Range& range : ranges) {
+    const Range part = {std::max(range.begin, own.begin) - own.begin,
+                        std::min(range.end, own.end) - own.begin};
+    if (part.begin < part.end) parts.push_back(part);
+  }
+  return parts;
+}
+
 Result<int64_t> ElementCount(std::span<const int64_t> shape, const std::string& file) {
   int64_t count = 1;
   for (const int64_t dimension : shape) {

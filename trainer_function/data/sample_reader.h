@@ -69,6 +69,8 @@ class SampleReader {
   virtual void ForgetBadSamples() {}
 };
 
+// What of the ranges lies in `own`, counted from its begin.
+std::vector<Range> PartsWithin(std::span<const Range> ranges, const Range& own);
 // The product; kInvalidArgument naming `file` for dimensions below 1 or a product beyond
 // kMaxSampleElements.
 Result<int64_t> ElementCount(std::span<const int64_t> shape, const std::string& file);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "trainer_function/data/augmentation.h"
+#include "trainer_function/data/byte_stream.h"
 #include "trainer_function/data/image_augmentation.h"
 #include "trainer_function/data/sample_memory.h"
 
@@ -67,8 +68,10 @@ class StoredDataset final : public Dataset {
     test_budget_ = test;
   }
 
+  void WatchLoads(FetchCheck check) override { load_check_ = std::move(check); }
+
   Status Load(std::span<const Range> sample_ranges) override {
-    return train_memory_.Load(*train_, sample_ranges, train_budget_);
+    return train_memory_.Load(*train_, sample_ranges, train_budget_, load_check_);
   }
 
   Status LoadTest(Range samples) override {
@@ -76,7 +79,7 @@ class StoredDataset final : public Dataset {
       return InvalidArgumentError("the data set has no test samples; set spec.dataset.testUri");
     }
     if (test_ == nullptr) return OkStatus();
-    return test_memory_.Load(*test_, std::span(&samples, 1), test_budget_);
+    return test_memory_.Load(*test_, std::span(&samples, 1), test_budget_, load_check_);
   }
 
   bool streams() const override { return train_memory_.streams(); }
@@ -91,6 +94,12 @@ class StoredDataset final : public Dataset {
     std::vector<int64_t> indices(static_cast<size_t>(samples.size()));
     std::iota(indices.begin(), indices.end(), samples.begin);
     return test_memory_.Fetch(*test_, indices, nullptr);
+  }
+
+  Status ReadOnce(std::span<const int64_t> indices) override {
+    SampleBlock block;
+    train_->ForgetBadSamples();
+    return train_->Read(RangesOf(indices), block);
   }
 
   Result<Batch> Read(std::span<const int64_t> indices, uint64_t augment_seed) const override {
@@ -146,7 +155,8 @@ class StoredDataset final : public Dataset {
   SampleCounts counts() const override {
     const SampleCounts& train = train_memory_.counts();
     const SampleCounts& test = test_memory_.counts();
-    return {train.most_bytes + test.most_bytes, train.read_again + test.read_again};
+    return {train.most_bytes + test.most_bytes, train.read_again + test.read_again,
+            train.loaded + test.loaded};
   }
 
  private:
@@ -216,6 +226,7 @@ class StoredDataset final : public Dataset {
   const int64_t scaled_alike_;  // numbers one after another
   SampleBudget train_budget_;
   SampleBudget test_budget_;
+  FetchCheck load_check_;
   SampleMemory train_memory_;
   SampleMemory test_memory_;
 };
@@ -270,6 +281,10 @@ Result<std::unique_ptr<Dataset>> MakeStoredDataset(const DatasetConfig& config,
   info.padding = layout.padding;
   info.class_names = layout.class_names;
   info.single_read = layout.single_read;
+  if (info.single_read.requests_in_a_row <= 0) {
+    info.single_read.requests_in_a_row = static_cast<double>(layout.stored_bytes) /
+                                         static_cast<double>(layout.samples * kReadBlockBytes);
+  }
   LDNN_ASSIGN_OR_RETURN(info.loaded_sample_bytes, LoadedBytes(layout, config.uri));
   if (!config.feature_shape.empty()) {
     LDNN_ASSIGN_OR_RETURN(const int64_t wanted,
@@ -301,7 +316,7 @@ Result<std::unique_ptr<Dataset>> MakeStoredDataset(const DatasetConfig& config,
                                   ShapeText(layout.feature_shape) + "); check " + config.uri);
     }
     info.test_samples = other.samples;
-    if (other.single_read.requests == 0) info.single_read = {};
+    if (other.single_read.requests == 0) info.single_read.requests = 0;
   }
   return std::unique_ptr<Dataset>(std::make_unique<StoredDataset>(
       config, std::move(info), stored_shape, std::move(train), std::move(test)));

@@ -14,6 +14,8 @@ namespace lambdadnn {
 struct SingleRead {
   int requests = 0;
   int64_t bytes = 0;
+  // Requests a sample where many that follow one another are read; 0 = as the files' bytes say.
+  double requests_in_a_row = 0;
 };
 
 struct DatasetInfo {

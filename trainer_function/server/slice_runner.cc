@@ -43,6 +43,23 @@ ProcessUsage Usage(const SliceEnvironment& environment) {
   return environment.usage ? environment.usage() : ProcessUsage{};
 }
 
+// That a process has made to data sets' stores since this was made.
+class DataRequests {
+ public:
+  explicit DataRequests(const SliceEnvironment& environment)
+      : environment_(environment), before_(All()) {}
+  int64_t gets() const { return All().PricedGets() - before_.PricedGets(); }
+  int64_t lists() const { return All().PricedPuts() - before_.PricedPuts(); }
+
+ private:
+  StoreCounters All() const {
+    return environment_.data_requests ? environment_.data_requests() : StoreCounters{};
+  }
+
+  const SliceEnvironment& environment_;
+  const StoreCounters before_;
+};
+
 PhaseSources PhaseSourcesOf(const SliceEnvironment& environment,
                             const MeteredObjectStore& metered) {
   return {[&environment] { return Usage(environment).cpu_seconds; }, environment.throttled_seconds,
@@ -55,7 +72,8 @@ TrainingEnvironment TrainingPart(const SliceEnvironment& environment, KeptTraini
           &kept,
           [&environment] { return Usage(environment).max_rss_bytes; },
           [&environment] { return Usage(environment).cpu_seconds; },
-          environment.peers};
+          environment.peers,
+          environment.data_requests};
 }
 
 // The record that an earlier run of this invocation left.
@@ -141,6 +159,7 @@ SliceRecord RunOnStore(Runtime& runtime, const SliceEnvironment& environment, Ob
                        const SliceRequest& request, SliceSignals& signals, Instant started,
                        const std::function<void(const ProgressLine&)>& emit, KeptTraining& kept) {
   const ProcessUsage before = Usage(environment);
+  const DataRequests of_data(environment);
   SliceRecord record = BlankRecord(request);
   RetryingObjectStore patient(store, runtime, RetriesUntil(signals.interrupt));
   MeteredObjectStore metered(patient, runtime.clock);
@@ -156,8 +175,8 @@ SliceRecord RunOnStore(Runtime& runtime, const SliceEnvironment& environment, Ob
   const auto tell = [&](ProgressLine line) {
     const StoreCounters counts = metered.Counts();
     line.objects_added = metered.TakeMostAdded();
-    line.puts = counts.PricedPuts();
-    line.gets = counts.PricedGets();
+    line.puts = counts.PricedPuts() + of_data.lists();
+    line.gets = counts.PricedGets() + of_data.gets();
     if (peers != nullptr) line.unreached_peers = UnreachedPeers(*peers, runtime, started);
     emit(line);
   };
@@ -188,6 +207,8 @@ SliceRecord RunOnStore(Runtime& runtime, const SliceEnvironment& environment, Ob
     if (tell_unreached && peers->Unreached(kMissed) > 0) tell_unreached(peers->LastRefusal());
   }
   record.store = metered.Counts();
+  if (of_data.gets() > 0) record.metrics[kDataGetsMetric] = static_cast<double>(of_data.gets());
+  if (of_data.lists() > 0) record.metrics[kDataListsMetric] = static_cast<double>(of_data.lists());
   record.latencies = metered.Latencies();
   record.phases = phases.Settle();
   record.wall_seconds = record.phases.WallSeconds();

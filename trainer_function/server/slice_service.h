@@ -60,6 +60,8 @@ struct SliceEnvironment {
   std::function<double()> throttled_seconds;
   // How training roles reach each other (slice_peers.h).
   PeerAccess peers = {};
+  // Requests of this process to the stores of data sets so far; null = records have none.
+  std::function<StoreCounters()> data_requests = {};
 };
 
 class SliceService {

@@ -18,6 +18,7 @@
 #include "trainer_function/training/safetensors.h"
 #include "trainer_function/training/sample_order.h"
 #include "trainer_function/training/server_probe.h"
+#include "trainer_function/training/stream_probe.h"
 
 namespace lambdadnn {
 namespace {
@@ -47,6 +48,10 @@ class ProfileRole {
 
  private:
   Status Load();
+  StoreCounters DataRequests() const {
+    return environment_.data_requests ? environment_.data_requests() : StoreCounters{};
+  }
+  void RecordRequests(const StoreCounters& before_opening);
   Status Measure();
   Status MeasureIterations();
   // Reads a batch, and trains on it without an exchange.
@@ -113,6 +118,7 @@ Status ProfileRole::Load() {
   const PhaseTimer timer(context_.runtime.clock, &load_seconds_);
   DatasetConfig config = DatasetOf(request_.training);
   config.check_labels = !request_.profile.filler;
+  const StoreCounters before_opening = DataRequests();
   auto dataset = environment_.open_dataset(config);
   if (!dataset.ok()) return dataset.status();
   dataset_ = std::move(dataset).value();
@@ -128,6 +134,7 @@ Status ProfileRole::Load() {
   const Range range = {0, loaded_samples_};
   const double cpu_before = environment_.cpu_seconds();
   LDNN_RETURN_IF_ERROR(dataset_->Load(std::span(&range, 1)));
+  RecordRequests(before_opening);
   record_.metrics["loadCpuSecondsPerSample"] =
       (environment_.cpu_seconds() - cpu_before) / static_cast<double>(loaded_samples_);
   auto model = environment_.make_model(request_.training, info, request_.plan.threads);
@@ -142,12 +149,23 @@ Status ProfileRole::Load() {
   record_.metrics["testSamples"] = static_cast<double>(info.test_samples);
   record_.metrics["trainingBytes"] = static_cast<double>(info.bytes);
   record_.metrics["loadedBytesPerSample"] = static_cast<double>(info.loaded_sample_bytes);
-  record_.metrics["streamRequestsPerSample"] = info.single_read.requests;
-  record_.metrics["streamBytesPerSample"] = static_cast<double>(info.single_read.bytes);
   record_.metrics["classes"] = info.classes;
   record_.metrics["parameters"] = static_cast<double>(weights_.size());
   record_.metrics["buffers"] = static_cast<double>(model_->buffer_size());
   return OkStatus();
+}
+
+// What does not grow with the samples that are loaded is of opening.
+void ProfileRole::RecordRequests(const StoreCounters& before_opening) {
+  const StoreCounters now = DataRequests();
+  const double each = dataset_->info().single_read.requests_in_a_row;
+  const auto all = static_cast<double>(now.PricedGets() - before_opening.PricedGets());
+  if (all <= 0) return;  // nobody counts
+  record_.metrics["loadRequestsPerSample"] = each;
+  record_.metrics["openRequests"] =
+      std::max(1.0, std::floor(all - each * static_cast<double>(loaded_samples_)));
+  record_.metrics["openLists"] =
+      static_cast<double>(now.PricedPuts() - before_opening.PricedPuts());
 }
 
 Status ProfileRole::Step(int batch_size) {
@@ -312,6 +330,8 @@ Status ProfileRole::Measure() {
   LDNN_RETURN_IF_ERROR(measured);
   if (request_.profile.rate_only) return OkStatus();
   LDNN_RETURN_IF_ERROR(MeasureEvaluation());
+  LDNN_RETURN_IF_ERROR(MeasureStreaming(context_, environment_, *dataset_,
+                                        request_.plan.global_batch_size, &record_));
   LDNN_RETURN_IF_ERROR(MeasureFinish());
   ExchangeProbe exchange(context_, environment_, gradient_, &record_);
   LDNN_RETURN_IF_ERROR(exchange.MeasureCheckpoint(std::ssize(weights_)));

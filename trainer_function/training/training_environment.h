@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "common/base/status.h"
+#include "common/base/store_counters.h"
 #include "common/protocol/training_config.h"
 #include "trainer_function/data/dataset.h"
 #include "trainer_function/model/trainable_model.h"
@@ -29,6 +30,8 @@ struct TrainingEnvironment {
   std::function<double()> cpu_seconds;
   // How functions reach each other, for role profile.
   PeerAccess peers = {};
+  // Requests of this process to the stores of data sets so far; null = not counted.
+  std::function<StoreCounters()> data_requests = {};
 };
 
 }  // namespace lambdadnn

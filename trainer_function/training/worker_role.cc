@@ -2,10 +2,12 @@
 #include "trainer_function/training/worker_role.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/base/text.h"
 #include "common/plan/sample_memory.h"
 #include "common/plan/sync_policy.h"
 #include "common/protocol/class_weights.h"
@@ -32,7 +34,7 @@ constexpr double kProgressSeconds = 1;
 // That a slice ended so says nothing of its own data and model.
 bool IsOfOthers(StatusCode code) {
   return code == StatusCode::kUnavailable || code == StatusCode::kCancelled ||
-         code == StatusCode::kDeadlineExceeded;
+         code == StatusCode::kDeadlineExceeded || code == StatusCode::kAborted;
 }
 
 class WorkerRole {
@@ -58,6 +60,9 @@ class WorkerRole {
   Status JoinAt(int64_t version);
   void MakeExchange();
   Status LoadData();
+  Status OpenData();
+  // Between pieces of the data.
+  Status GoOnLoading();
   // Before the data set is loaded: how much of it is kept.
   Status LimitMemory();
   void FindTestSamples();
@@ -74,6 +79,11 @@ class WorkerRole {
   Status TellEvaluation(int64_t done, const EvaluationPart& part);
   Status WriteModel();
   Status WriteSafetensors(const std::string& name);
+  struct Best {
+    int64_t iteration = 0;
+    double value = 0;
+  };
+  Result<std::optional<Best>> ReadBest(const CheckpointReference& last);
   Status WriteBest();
   void Report(int64_t done, double seconds);
   // A bad data set or model stays bad.
@@ -100,17 +110,63 @@ class WorkerRole {
   std::vector<float> gradient_;
   std::unique_ptr<ShardExchange> exchange_;
   int64_t batch_samples_ = 0;
-  int64_t read_before_ = 0;  // of samples read again, by earlier slices
+  int64_t read_before_ = 0;    // of samples read again, by earlier slices
+  bool opened_ = false;        // the data set, by this slice
+  int64_t loaded_before_ = 0;  // samples, by earlier slices
+  Instant loading_since_{};    // the piece before
   Instant last_report_{};
 };
 
+// What an earlier slice has loaded is there, and no part of it is read again.
 Status WorkerRole::LoadData() {
   if (auto kept = environment_.kept->Take(KeptTraining::KeyOf(request_)); kept.has_value()) {
     dataset_ = std::move(kept->dataset);
     model_ = std::move(kept->model);
     FindTestSamples();
-    return OkStatus();
+  } else {
+    LDNN_RETURN_IF_ERROR(OpenData());
+    opened_ = true;
+    FindTestSamples();
+    LDNN_RETURN_IF_ERROR(LimitMemory());
   }
+  loaded_before_ = dataset_->counts().loaded;
+  loading_since_ = context_.runtime.clock.Now();
+  dataset_->WatchLoads([this] { return GoOnLoading(); });
+  Status loaded = dataset_->Load(order_.RankSamples(plan_.functions, rank_));
+  if (loaded.ok()) loaded = CheckMetrics(request_.training, dataset_->info());
+  if (loaded.ok() && test_samples_.size() > 0) loaded = dataset_->LoadTest(test_samples_);
+  dataset_->WatchLoads(nullptr);
+  return loaded;
+}
+
+// A share that takes longer than a slice is loaded by several: the others of the round, which wait
+// for this worker, are stopped and begin anew with it.
+Status WorkerRole::GoOnLoading() {
+  if (context_.interrupt.aborted()) return context_.interrupt.Check();
+  const Instant now = context_.runtime.clock.Now();
+  // The next piece takes about as long.
+  session_.budget().EndWorkTook(ToSeconds(now - loading_since_));
+  loading_since_ = now;
+  if (!session_.budget().MustStop()) return OkStatus();
+  const int64_t loaded = dataset_->counts().loaded;
+  int64_t all = test_samples_.size();
+  for (const Range& range : order_.RankSamples(plan_.functions, rank_)) all += range.size();
+  const std::string slice = "a slice of " +
+                            FormatDouble(std::round(10 * request_.budget_seconds) / 10) +
+                            " s (platform.functionTimeoutSeconds, or the time-out of the platform)";
+  const std::string data = DescribeDataset(request_.training.dataset);
+  if (loaded == loaded_before_ && !opened_) {
+    return FailedPreconditionError("in " + slice + " not even a part of the data set " + data +
+                                   " can be read: raise the time-out, or use files that are read "
+                                   "faster");
+  }
+  return AbortedError("in " + slice + " " + std::to_string(loaded) + " of this function's " +
+                      std::to_string(all) + " samples of " + data +
+                      " are read; the next slice goes on there. More functions, or a longer "
+                      "time-out, need fewer slices for that");
+}
+
+Status WorkerRole::OpenData() {
   auto dataset = environment_.open_dataset(DatasetOf(request_.training));
   if (!dataset.ok()) return dataset.status();
   dataset_ = std::move(dataset).value();
@@ -123,11 +179,6 @@ Status WorkerRole::LoadData() {
         " as when the job was planned; give it the older data, or create it anew with a new "
         "profile (`lambdadnn run --profile-again`)");
   }
-  FindTestSamples();
-  LDNN_RETURN_IF_ERROR(LimitMemory());
-  LDNN_RETURN_IF_ERROR(dataset_->Load(order_.RankSamples(plan_.functions, rank_)));
-  LDNN_RETURN_IF_ERROR(CheckMetrics(request_.training, info));
-  if (test_samples_.size() > 0) LDNN_RETURN_IF_ERROR(dataset_->LoadTest(test_samples_));
   return OkStatus();
 }
 
@@ -321,21 +372,39 @@ Status WorkerRole::WriteSafetensors(const std::string& name) {
 }
 
 // With the weights of the checkpoint that the training's last one names. The model has these then.
+// The last model is written already, and whole, so that a damaged checkpoint does not end the job.
 Status WorkerRole::WriteBest() {
   const int64_t end = record_.next_iteration;
   const CheckpointReference last = end > request_.first_iteration || !request_.start
                                        ? CheckpointAt(request_, end)
                                        : *request_.start;
-  LDNN_ASSIGN_OR_RETURN(const CheckpointManifest manifest, AwaitCheckpoint(context_, last));
-  if (!manifest.best.has_value()) return OkStatus();  // never a finite number
-  const CheckpointReference best = BestCheckpoint(last, manifest);
-  LDNN_ASSIGN_OR_RETURN(const CheckpointManifest of_best, ReadManifest(context_.store, best));
-  LDNN_RETURN_IF_ERROR(ReadCheckpoint(context_.store, best, of_best, &state_));
-  model_->SetVector(state_.weights, best.iteration);
+  const auto best = ReadBest(last);
+  if (best.status().code() == StatusCode::kDataLoss) return OkStatus();
+  if (!best.ok()) return best.status();
+  if (!best->has_value()) return OkStatus();  // never a finite number
+  model_->SetVector(state_.weights, (*best)->iteration);
   LDNN_RETURN_IF_ERROR(WriteSafetensors("model-best.safetensors"));
-  record_.metrics[kBestIterationMetric] = static_cast<double>(best.iteration);
-  record_.metrics[kBestValueMetric] = *manifest.evaluation.best;
+  record_.metrics[kBestIterationMetric] = static_cast<double>((*best)->iteration);
+  record_.metrics[kBestValueMetric] = (*best)->value;
   return OkStatus();
+}
+
+// Into state_. kDataLoss, and noted in the record, where it is damaged or gone.
+Result<std::optional<WorkerRole::Best>> WorkerRole::ReadBest(const CheckpointReference& last) {
+  const auto damaged = [this](const CheckpointReference& checkpoint, const Status& why) -> Status {
+    if (why.code() != StatusCode::kDataLoss && why.code() != StatusCode::kNotFound) return why;
+    record_.metrics[kBestDamagedMetric] = static_cast<double>(checkpoint.iteration);
+    return DataLossError(why.message());
+  };
+  const auto manifest = AwaitCheckpoint(context_, last);
+  if (!manifest.ok()) return damaged(last, manifest.status());
+  if (!manifest->best.has_value()) return std::optional<Best>();
+  const CheckpointReference best = BestCheckpoint(last, *manifest);
+  const auto of_best = ReadManifest(context_.store, best);
+  if (!of_best.ok()) return damaged(best, of_best.status());
+  const Status read = ReadCheckpoint(context_.store, best, *of_best, &state_);
+  if (!read.ok()) return damaged(best, read);
+  return std::optional<Best>({best.iteration, *manifest->evaluation.best});
 }
 
 Status WorkerRole::WriteModel() {
@@ -361,7 +430,13 @@ void WorkerRole::Report(int64_t done, double seconds) {
 }
 
 Status WorkerRole::Run() {
-  LDNN_RETURN_IF_ERROR(Load());
+  if (const Status loaded = Load(); !loaded.ok()) {
+    if (dataset_ != nullptr && IsOfOthers(loaded.code())) {
+      environment_.kept->Give(KeptTraining::KeyOf(request_),
+                              {std::move(dataset_), std::move(model_)});
+    }
+    return loaded;
+  }
   const Status status = Train();
   prefetcher_.reset();
   if (dataset_->streams()) {

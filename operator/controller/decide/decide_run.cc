@@ -284,6 +284,20 @@ std::string DescribeEnd(const Job& job, int64_t iterations) {
          " evaluations";
 }
 
+// What worker 0 says of a best model that it could not write; empty = nothing.
+std::string DescribeDamagedBest(const RoundView& view, const std::string& results) {
+  for (const RoundView::Entry& entry : view.entries) {
+    const auto& metrics = entry.slice->record->metrics;
+    const auto damaged = metrics.find(kBestDamagedMetric);
+    if (damaged == metrics.end()) continue;
+    return "; " + std::string(kBestModelName) + " is not written: the checkpoint of iteration " +
+           std::to_string(static_cast<int64_t>(damaged->second)) +
+           " that it comes from is damaged or missing in the store; the last model, " + results +
+           kModelName + ", is whole";
+  }
+  return "";
+}
+
 std::vector<Action> DecideSuccess(const JobSnapshot& snapshot, const RoundView& view) {
   if (!snapshot.memo->results.has_value()) return {CheckResults{}};
   if (!snapshot.memo->results->ok()) {
@@ -301,9 +315,9 @@ std::vector<Action> DecideSuccess(const JobSnapshot& snapshot, const RoundView& 
     success.model_digest = entry.slice->record->state_digest;
     success.best_model = BestModelOf(snapshot.job.spec, *entry.slice->record, results);
   }
-  success.conditions.push_back(MakeCondition(kConditionSuccessCriteriaMet, true,
-                                             Reason::kTrainingFinished,
-                                             DescribeEnd(snapshot.job, view.next_iteration)));
+  success.conditions.push_back(MakeCondition(
+      kConditionSuccessCriteriaMet, true, Reason::kTrainingFinished,
+      DescribeEnd(snapshot.job, view.next_iteration) + DescribeDamagedBest(view, results)));
   return {success};
 }
 

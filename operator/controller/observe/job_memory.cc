@@ -63,6 +63,13 @@ Bill SliceBill(const SliceFact& slice) {
   Bill bill;
   if (slice.record != nullptr) {
     bill = RequestBill(slice.record->store);
+    const auto& metrics = slice.record->metrics;
+    const auto of_data = [&](const char* name) {
+      const auto found = metrics.find(name);
+      return found == metrics.end() ? 0 : std::max(0.0, found->second);
+    };
+    bill.get_requests += of_data(kDataGetsMetric);
+    bill.put_requests += of_data(kDataListsMetric);
   } else if (slice.last.has_value()) {
     bill.put_requests = static_cast<double>(std::max<int64_t>(0, slice.last->puts));
     bill.get_requests = static_cast<double>(std::max<int64_t>(0, slice.last->gets));

@@ -370,8 +370,13 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
     profile.loaded_bytes_per_sample = Metric(first->record, "loadedBytesPerSample");
     profile.stream_requests_per_sample = Metric(first->record, "streamRequestsPerSample");
     profile.stream_bytes_per_sample = Metric(first->record, "streamBytesPerSample");
+    profile.open_requests = Metric(first->record, "openRequests");
+    profile.open_lists = Metric(first->record, "openLists");
+    profile.load_requests_per_sample = Metric(first->record, "loadRequestsPerSample");
     profile.worker_least_memory_mib = RoundedUpToKib(Metric(first->record, "leastMemoryMib"));
   }
+  profile.stream_cpu_seconds_per_sample = MedianMetric(samples, "streamCpuSecondsPerSample");
+  profile.stream_seconds_per_sample = LeastMetric(samples, "streamSecondsPerSample");
   profile.checkpoint_seconds = MedianMetric(samples, "checkpointSeconds");
   profile.checkpoint_cpu_seconds = MedianMetric(samples, "checkpointCpuSeconds");
   // Until a function that is warm already trains again, asked to through what lies in front of it;

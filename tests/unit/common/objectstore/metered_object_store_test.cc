@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/executor.h"
+#include "common/objectstore/counting_object_store.h"
 #include "common/objectstore/memory_object_store.h"
 #include "tests/support/faulty_object_store.h"
 #include "tests/support/manual_runtime.h"
@@ -36,6 +37,25 @@ TEST(MeteredObjectStore, CountsSuccessesMissesAndPayload) {
                                .bytes_in = 9,
                                .bytes_out = 12};
   EXPECT_EQ(store.Counts(), expected);
+}
+
+TEST(CountingObjectStore, AddsWhatIsReadToCountersThatOthersShare) {
+  const auto counters = std::make_shared<SharedCounters>();
+  for (int i = 0; i < 2; ++i) {
+    auto memory = std::make_unique<MemoryObjectStore>();
+    ASSERT_TRUE(memory->Put("a", AsBytes("bytes")).ok());
+    CountingObjectStore store(std::move(memory), counters);
+    ASSERT_TRUE(store.Get("a").ok());
+    ASSERT_TRUE(store.Get("a", ByteRange{1, 3}).ok());
+    EXPECT_FALSE(store.Get("absent").ok());
+    EXPECT_FALSE(store.Head("absent").ok());
+    ASSERT_TRUE(store.Head("a").ok());
+    ASSERT_TRUE(store.List("", "", 10).ok());
+    EXPECT_EQ(store.Put("b", AsBytes("")).code(), StatusCode::kUnimplemented);
+    EXPECT_EQ(store.Delete("a").code(), StatusCode::kUnimplemented);
+  }
+  const StoreCounters expected{.gets = 4, .heads = 2, .lists = 2, .misses = 4, .bytes_out = 16};
+  EXPECT_EQ(counters->Now(), expected);
 }
 
 TEST(MeteredObjectStore, TellsTheMostThatThereWasSinceItWasLastAsked) {

@@ -42,6 +42,11 @@ WorkloadProfile FullProfile() {
   profile.loaded_bytes_per_sample = 792;
   profile.stream_requests_per_sample = 2;
   profile.stream_bytes_per_sample = 785;
+  profile.stream_cpu_seconds_per_sample = 3e-5;
+  profile.stream_seconds_per_sample = 4e-5;
+  profile.open_requests = 6;
+  profile.open_lists = 1;
+  profile.load_requests_per_sample = 0.002;
   profile.worker_bytes_per_sample = 40000;
   profile.residual = 0.02;
   return profile;

@@ -52,6 +52,21 @@ inline void AddShares(Chooser* choose, PlannerInput* input) {
   if (choose->Chance(0.8)) input->profile.stream_requests_per_sample = choose->Whole(1, 2);
 }
 
+// What profiling counts and measures of the data set's store, and decisions by the test set.
+inline void AddDataRequests(Chooser* choose, PlannerInput* input) {
+  if (choose->Chance(0.5)) {
+    WorkloadProfile& profile = input->profile;
+    profile.open_requests = choose->Whole(0, 20);
+    profile.open_lists = choose->Whole(0, 3);
+    profile.load_requests_per_sample = choose->Scale(1e-4, 1);
+    profile.stream_cpu_seconds_per_sample = choose->Chance(0.7) ? choose->Scale(1e-6, 1e-2) : 0;
+    profile.stream_seconds_per_sample = choose->Chance(0.7) ? choose->Scale(1e-6, 1e-1) : 0;
+    profile.stream_bytes_per_sample = choose->Scale(1e2, 1e6);
+  }
+  input->limits.early_stopping = choose->Chance(0.3);
+  input->limits.keep_best = choose->Chance(0.3);
+}
+
 inline PlannerInput RandomExtendedInput(uint64_t seed) {
   Chooser choose(seed);
   PlannerInput input;
@@ -136,6 +151,7 @@ inline PlannerInput RandomExtendedInput(uint64_t seed) {
                       choose.Chance(0.7) ? choose.Scale(1e7, 1e10) : 0};
   }
   AddShares(&choose, &input);
+  AddDataRequests(&choose, &input);
   return input;
 }
 

@@ -128,6 +128,61 @@ TEST(StreamedPlan, AnEvaluationWaitsForWhatItReadsAgain) {
   EXPECT_NEAR(evaluation(input) - evaluation(kept), 2 * 100 * 0.01, 1e-6);
 }
 
+TEST(StreamedPlan, WhatProfilingMeasuredOfReadingCountsBeforeWhatExchangesTake) {
+  PlannerInput input = NothingKept();
+  input.profile.store_request_seconds = OptionalQuantity(1, Origin::kMeasured);
+  input.profile.transfer.pull_seconds = 1;
+  input.profile.stream_cpu_seconds_per_sample = 0.5;
+  input.profile.stream_seconds_per_sample = 15;
+  const auto iteration = [](const PlannerInput& in) {
+    return Predicted(in).predicted.IterationSeconds();
+  };
+  EXPECT_NEAR(iteration(input), 8 * (0.5 + 15), 0.01);
+  // Four read at once from a store that has a hundred bytes a second: what one waits for them more.
+  input.profile.stream_bytes_per_sample = 10;
+  input.profile.store_bytes_per_second = OptionalQuantity(100, Origin::kMeasured);
+  input.profile.training_bytes = 0;
+  input.profile.model_bytes = 4;
+  input.platform.block_elements = 1;
+  input.objective.fixed->memory_mib = LeastMib(input);
+  EXPECT_NEAR(iteration(input), 8 * (0.5 + 15 + 10 * (4.0 - 1) / 100), 0.01);
+  // A person's word goes before both.
+  input.platform.store_request_seconds = 30;
+  EXPECT_GE(iteration(input), 8 * (0.5 + 30 + 10 * 4.0 / 100) - 0.01);
+}
+
+TEST(StreamedPlan, ReadsAgainAreInTheBill) {
+  PlannerInput input = NothingKept();
+  input.platform.prices.get_request = 1e-3;
+  input.platform.prices.put_request = 1e-2;
+  const double without = Predicted(input).bill.get_requests;
+  input.profile.stream_requests_per_sample = 1.5;
+  input.profile.open_requests = 7;
+  input.profile.open_lists = 2;
+  input.profile.load_requests_per_sample = 0.25;
+  const PlanCandidate candidate = Predicted(input);
+  const double trained = ExtendedModel(input).Workers(4).samples;  // of one worker, in two epochs
+  EXPECT_NEAR(candidate.bill.get_requests - without, 4 * (0.5 * trained + 7 + 2000 * 0.25), 1);
+  EXPECT_GE(trained, 2 * 2000);
+  EXPECT_NEAR(PriceOf(input.platform.prices, candidate.bill), candidate.predicted.cost, 1e-9);
+  // What is kept is loaded once.
+  input.profile.loaded_bytes_per_sample = 1;
+  EXPECT_NEAR(Predicted(input).bill.get_requests, without - 4 * trained + 4 * (7 + 2000 * 0.25), 1);
+}
+
+TEST(StreamedPlan, TestSamplesShareTheirRequests) {
+  PlannerInput input = NothingKept();
+  input.profile.evaluation_samples = 400;
+  input.profile.evaluation_rate = {.intercept = 100};
+  input.profile.stream_cpu_seconds_per_sample = 0.01;
+  input.profile.stream_seconds_per_sample = 0.5;
+  input.objective.fixed->memory_mib = LeastMib(input);
+  const auto evaluation = [&] { return Predicted(input).predicted[Term::kEvaluation]; };
+  const double alone = evaluation();
+  input.profile.load_requests_per_sample = 0.01;
+  EXPECT_NEAR(alone - evaluation(), 2 * 100 * 0.5 * (1 - 0.01 - 1.0 / 256), 0.1);
+}
+
 TEST(StreamedPlan, MoreMemoryKeepsMoreAndTakesNoLonger) {
   PlannerInput input = Large();
   input.profile.load_cpu_seconds_per_sample = 0.5;

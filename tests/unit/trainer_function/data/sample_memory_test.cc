@@ -202,8 +202,8 @@ TEST(SampleMemory, HoldsNoMoreThanItsBudgetAndReadsWhatItMust) {
   for (size_t begin = 0; begin < order.size(); begin += 6) {
     ASSERT_TRUE(dataset->Fetch(std::span(order).subspan(begin, 6), nullptr).ok());
   }
-  EXPECT_EQ(fixture.store->bytes_read, (kOwn.size() - 10) * 3073u) << "each once an epoch";
-  EXPECT_LE(fixture.store->requests, kOwn.size() - 10);
+  EXPECT_GE(fixture.store->bytes_read, (kOwn.size() - 10) * 3073u) << "each once an epoch";
+  EXPECT_LE(fixture.store->requests, 6 * 5) << "of each batch one of each file";
   EXPECT_EQ(dataset->counts().most_bytes, 16 * sample + kOwn.size() * 4);
   // What is kept is not read.
   const std::vector<int64_t> kept = {2, 11, 2};
@@ -211,6 +211,52 @@ TEST(SampleMemory, HoldsNoMoreThanItsBudgetAndReadsWhatItMust) {
   ASSERT_TRUE(dataset->Fetch(kept, nullptr).ok());
   EXPECT_EQ(fixture.store->requests, 0);
   EXPECT_EQ(dataset->Read(kept, 0)->samples, 3);
+}
+
+// Requests by which these samples of a set of which none is kept are fetched.
+int RequestsFor(const DataFixture& fixture, const std::vector<int64_t>& samples) {
+  const auto dataset = fixture.MustOpen();
+  dataset->LimitMemory({0, 4}, {0, 4});
+  const Range all = {0, dataset->info().samples};
+  EXPECT_TRUE(dataset->Load(std::span(&all, 1)).ok());
+  fixture.store->requests = 0;
+  fixture.store->bytes_read = 0;
+  EXPECT_TRUE(dataset->Fetch(samples, [] { return OkStatus(); }).ok());
+  return fixture.store->requests;
+}
+
+TEST(SampleMemory, SamplesThatLieCloseAreReadByOneRequest) {
+  constexpr int kBytes = 30'000;
+  DataFixture arrays(DatasetFormat::kNpy);
+  arrays.config.classes = 251;
+  arrays.File("x_train.npy", Npy("|u1", "(40, 30000)", Count(40 * kBytes)))
+      .File("y_train.npy", Npy("|u1", "(40,)", Count(40)));
+  // Two between them are 60 kB, three 90. Labels lie close in any case.
+  EXPECT_EQ(RequestsFor(arrays, {10, 13}), 1 + 1);
+  EXPECT_EQ(arrays.store->bytes_read, 4u * kBytes + 4);
+  EXPECT_EQ(RequestsFor(arrays, {10, 14}), 2 + 1);
+  EXPECT_EQ(arrays.store->bytes_read, 2u * kBytes + 5) << "what lies between is not read";
+  EXPECT_EQ(RequestsFor(arrays, {1, 2, 10, 13, 16, 39}), 3 + 1);
+  EXPECT_EQ(RequestsFor(StreamedImages(), {3, 6, 20}), 1) << "of one shard";
+  EXPECT_EQ(RequestsFor(StreamedImages(), {3, 26, 30}), 2) << "of two";
+  EXPECT_EQ(RequestsFor(StreamedRows(), {3, 20, 39}), 1);
+  for (const auto& [name, fixture] : StreamableSets()) {
+    if (name != "ImageFolder") continue;
+    EXPECT_EQ(RequestsFor(fixture, {3, 6, 20}), 3) << "files of their own";
+  }
+}
+
+TEST(SampleMemory, LinesThatLieFarApartAreReadByRequestsOfTheirOwn) {
+  DataFixture texts(DatasetFormat::kText);
+  texts.config.text.max_tokens = 2;
+  std::string lines;
+  for (int i = 0; i < 96; ++i)
+    lines += (i % 2 == 0 ? "__label__a 7" : "__label__b 7") + std::string(6'000, ' ') + "8\n";
+  texts.File("train.txt", lines);
+  // Of 16 lines together about 96 kB.
+  EXPECT_EQ(RequestsFor(texts, {3, 20}), 1) << "neighbours";
+  EXPECT_EQ(RequestsFor(texts, {3, 40}), 2);
+  EXPECT_EQ(texts.store->bytes_read, 2u * 16 * 6'014);
 }
 
 TEST(SampleMemory, WhatIsInMemoryAsAWholeIsNeverFetched) {
@@ -222,6 +268,40 @@ TEST(SampleMemory, WhatIsInMemoryAsAWholeIsNeverFetched) {
   ASSERT_TRUE(dataset->Fetch(ShuffledOwn(0), [] { return CancelledError("asked"); }).ok());
   EXPECT_EQ(fixture.store->requests, 0);
   EXPECT_EQ(dataset->counts().read_again, 0);
+}
+
+TEST(SampleMemory, ALoadThatIsEndedGoesOnWhereItWas) {
+  for (auto& [name, fixture] : StreamableSets()) {
+    SCOPED_TRACE(name);
+    fixture.store->requests = 0;
+    const auto at_once = Streaming(fixture, 10, 5);
+    const int requests = fixture.store->requests;
+    const auto slow = fixture.MustOpen();
+    slow->LimitMemory({10, 5}, {3, 4});
+    int left = 0;
+    slow->WatchLoads([&] { return left-- > 0 ? OkStatus() : AbortedError("later"); });
+    int slices = 0;
+    Status loaded = AbortedError("");
+    fixture.store->requests = 0;
+    for (; !loaded.ok(); ++slices) {
+      ASSERT_LT(slices, 10);
+      left = 2;
+      const int64_t before = slow->counts().loaded;
+      loaded = slow->Load(std::span(&kOwn, 1));
+      if (loaded.ok()) break;
+      EXPECT_EQ(loaded.message(), "later");
+      EXPECT_EQ(slow->counts().loaded, before + 2 * 5);
+    }
+    EXPECT_EQ(slices, 3) << "of 36 samples 10 each, and the rest";
+    EXPECT_LE(fixture.store->requests, requests) << "nothing is read twice";
+    EXPECT_EQ(slow->loaded_checksum(), at_once->loaded_checksum());
+    EXPECT_EQ(slow->bad_samples(), at_once->bad_samples());
+    // Of another share nothing is taken for loaded.
+    left = 100;
+    const Range other = {0, 7};
+    ASSERT_TRUE(slow->Load(std::span(&other, 1)).ok());
+    EXPECT_EQ(slow->counts().loaded, 7);
+  }
 }
 
 TEST(SampleMemory, SamplesThatWereNotFetchedAreNotRead) {

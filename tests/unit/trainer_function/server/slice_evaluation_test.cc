@@ -192,6 +192,47 @@ TEST_F(SliceEvaluation, TheBestModelIsThatOfItsEpoch) {
   EXPECT_EQ(InManySlices(job), outcome);
 }
 
+// A part of it, its manifest, or the manifest that names it.
+TEST_F(SliceEvaluation, ADamagedBestCheckpointCostsTheBestModelAlone) {
+  const HarnessJob job = DivergingJob();
+  const Outcome expected = InOneSlice(job);
+  const std::string best = "/" + std::to_string(kEpoch) + "/";
+  const std::string last = "/" + std::to_string(3 * kEpoch) + "/";
+  struct Row {
+    std::string folder;
+    std::string name;
+    int64_t told;
+  };
+  for (const Row& row : {Row{best, "/s1", kEpoch}, Row{best, "manifest", kEpoch},
+                         Row{last, "manifest", 3 * kEpoch}}) {
+    SCOPED_TRACE(row.folder + row.name);
+    MemoryObjectStore store;
+    SliceHarness harness(runtime_, store, job);
+    bool hit = false;
+    harness.WrapStores([&](const Role& role, ObjectStore& of_role) -> std::unique_ptr<ObjectStore> {
+      if (role.kind != RoleKind::kWorker || role.rank != 0) return BorrowStore(of_role);
+      auto wrapped = std::make_unique<FaultyObjectStore>(of_role, runtime_, StoreFaults{});
+      wrapped->SetScript([&](StoreOperation operation, std::string_view key, bool done) -> Status {
+        const bool it = key.find("/checkpoints/") != std::string_view::npos &&
+                        key.find(row.folder) != std::string_view::npos &&
+                        key.find(row.name) != std::string_view::npos;
+        if (operation != StoreOperation::kGet || !it || !done) return OkStatus();
+        hit = true;
+        return DataLossError("bytes have turned");
+      });
+      return wrapped;
+    });
+    const HarnessResult result = harness.Run(0, std::nullopt);
+    ASSERT_TRUE(result.AllAre(SliceOutcome::kFinished));
+    EXPECT_TRUE(hit);
+    const auto& metrics = result.records.at("worker-0").metrics;
+    EXPECT_EQ(metrics.at(kBestDamagedMetric), static_cast<double>(row.told));
+    EXPECT_FALSE(metrics.contains(kBestIterationMetric));
+    EXPECT_EQ(ModelDigest(store), expected.last);
+    EXPECT_EQ(ModelDigest(store, kBest), "no model");
+  }
+}
+
 // Of the older ones only the best stays, whatever its age.
 TEST_F(SliceEvaluation, TheCheckpointOfTheBestModelOutlivesOlderOnes) {
   HarnessJob job = DivergingJob();

@@ -64,15 +64,8 @@ class SliceServiceTest : public testing::Test {
     return job_.Request(kWorker, incarnation, std::nullopt, attempt);
   }
 
-  // Reads lines until the record.
   SliceRecord Record(SliceService& service, const std::string& invocation) {
-    for (int64_t index = 0;; ++index) {
-      const auto line = service.Line(invocation, index, clock_.Now() + std::chrono::seconds(20));
-      LDNN_CHECK(line.ok() && line->has_value(), "no record came");
-      const auto decoded = DecodeSliceLine(**line);
-      LDNN_CHECK(decoded.ok() && decoded->has_value(), **line);
-      if (const auto* const record = std::get_if<SliceRecord>(&**decoded)) return *record;
-    }
+    return AwaitRecord(runtime_, service, invocation);
   }
 
   // What a function in this environment says of two steps of 16 samples.

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "common/checkpoint_index/checkpoint_index.h"
+#include "common/objectstore/counting_object_store.h"
 #include "common/objectstore/memory_object_store.h"
 #include "common/plan/sample_memory.h"
 #include "tests/support/faulty_object_store.h"
@@ -57,14 +58,16 @@ class SliceStreaming : public testing::Test {
     job.test_samples = kTest;
     job.global_batch = 40;
     job.sample_memory_mib = sample_mib;
-    job.open_dataset = [this] {
-      DatasetConfig config;
-      config.uri = "s3://bucket/data";
-      config.format = DatasetFormat::kNpy;
-      config.scale = 1e-7;
-      return OpenDataset(config, faulty_);
-    };
+    job.open_dataset = [this] { return OpenDataset(Config(), faulty_); };
     return job;
+  }
+
+  static DatasetConfig Config() {
+    DatasetConfig config;
+    config.uri = "s3://bucket/data";
+    config.format = DatasetFormat::kNpy;
+    config.scale = 1e-7;
+    return config;
   }
 
   std::string Model(const HarnessJob& job) {
@@ -114,6 +117,36 @@ TEST_F(SliceStreaming, TrainsToTheBitsOfAJobThatKeepsItsShares) {
   }
 }
 
+TEST_F(SliceStreaming, RecordsAndLinesHaveTheRequestsToTheDataSetApart) {
+  const auto counted = std::make_shared<SharedCounters>();
+  HarnessJob job = Job();
+  job.data_requests = [counted] { return counted->Now(); };
+  job.open_dataset = [&] {
+    return OpenDataset(Config(),
+                       std::make_shared<CountingObjectStore>(BorrowStore(data_), counted));
+  };
+  SliceHarness harness(runtime_, store_, job);
+  SliceService service(runtime_, harness.Environment({RoleKind::kWorker, 0, {}}));
+  SliceRequest request = job.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);
+  request.profile.iterations = 2;
+  request.profile.batch_size = 16;
+  request.plan.global_batch_size = 400;
+  ASSERT_TRUE(service.Start(request).ok());
+  const SliceRecord record = AwaitRecord(runtime_, service, request.invocation);
+  ASSERT_TRUE(record.error.ok()) << record.error.ToString();
+  const auto& metrics = record.metrics;
+  EXPECT_EQ(metrics.at(kDataGetsMetric), static_cast<double>(counted->Now().PricedGets()));
+  // 400 of 1600 samples of 16 KiB lie within 64 KiB of each other as a rule, and their labels do.
+  EXPECT_GT(metrics.at("streamRequestsPerSample"), 1.0 / 16);
+  EXPECT_LT(metrics.at("streamRequestsPerSample"), 1);
+  EXPECT_GT(metrics.at("streamBytesPerSample"), kPixels);
+  EXPECT_LT(metrics.at("streamBytesPerSample"), 5 * kPixels);
+  EXPECT_GT(metrics.at("streamCpuSecondsPerSample"), 0);
+  EXPECT_GE(metrics.at("streamSecondsPerSample"), 0);
+  EXPECT_NEAR(metrics.at("loadRequestsPerSample"), (kPixels + 1.0) / (4 << 20), 1e-4);
+  EXPECT_GE(metrics.at("openRequests"), 4 + 2 + 2) << "four headers, sizes, the begin of both";
+}
+
 TEST_F(SliceStreaming, SlicesThatFollowOneAnotherKeepWhatIsKept) {
   const std::string expected = Model(Job(0));
   const HarnessJob job = Job();
@@ -133,6 +166,55 @@ TEST_F(SliceStreaming, SlicesThatFollowOneAnotherKeepWhatIsKept) {
   EXPECT_EQ(harness.datasets_opened(), 2) << "once by each worker";
 }
 
+// A store so slow that a share takes several slices.
+TEST_F(SliceStreaming, AShareThatTakesLongerThanASliceIsLoadedBySeveral) {
+  const std::string expected = Model(Job(0));
+  std::atomic<bool> slow{true};
+  faulty_->SetScript([&](StoreOperation operation, std::string_view key, bool done) -> Status {
+    const bool samples = operation == StoreOperation::kGet && key == "x_train.npy" && !done;
+    if (samples && slow) clock_.SleepFor(std::chrono::milliseconds(200));
+    return OkStatus();
+  });
+  const HarnessJob job = Job();
+  SliceHarness harness(runtime_, store_, job);
+  std::map<std::string, std::unique_ptr<SliceService>> services;
+  for (const Role& role : job.Roles()) {
+    services[role.Name()] = std::make_unique<SliceService>(runtime_, harness.Environment(role));
+  }
+  int aborted = 0;
+  for (int round = 0;; ++round) {
+    ASSERT_LT(round, 12);
+    slow = aborted < 2;  // training would be slow as well
+    std::map<std::string, std::string> invocations;
+    for (const Role& role : job.Roles()) {
+      SliceRequest request = job.Request(role, round, std::nullopt);
+      request.budget_seconds = slow ? 0.5 : 60;
+      ASSERT_TRUE(services[role.Name()]->Start(request).ok());
+      invocations[role.Name()] = request.invocation;
+    }
+    // The controller stops the others when it sees the first record.
+    const SliceRecord record =
+        AwaitRecord(runtime_, *services["worker-0"], invocations["worker-0"]);
+    if (record.outcome == SliceOutcome::kFinished) break;
+    EXPECT_FALSE(record.permanent) << record.error.ToString();
+    if (record.error.code() == StatusCode::kAborted) {
+      ++aborted;
+      EXPECT_THAT(
+          record.error.message(),
+          AllOf(HasSubstr("in a slice of 0.5 s (platform.functionTimeoutSeconds"),
+                HasSubstr(" of this function's 950 samples of memory:data are read; the next "
+                          "slice goes on there")));
+    }
+    for (auto& [role, service] : services) {
+      (void)service->Stop(invocations[role], false);
+      (void)AwaitRecord(runtime_, *service, invocations[role]);
+    }
+  }
+  EXPECT_EQ(aborted, 2);
+  EXPECT_EQ(ModelDigest(store_), expected);
+  EXPECT_EQ(harness.datasets_opened(), 2) << "once by each worker";
+}
+
 TEST_F(SliceStreaming, AStoreThatFailsWithinASliceFailsItAndTheNextOneGoesOn) {
   const std::string expected = Model(Job(0));
   HarnessJob job = Job();
@@ -140,12 +222,12 @@ TEST_F(SliceStreaming, AStoreThatFailsWithinASliceFailsItAndTheNextOneGoesOn) {
   std::atomic<int64_t> reads{0};
   faulty_->SetScript([&](StoreOperation operation, std::string_view key, bool done) -> Status {
     const bool samples = operation == StoreOperation::kGet && key == "x_train.npy" && !done;
-    return samples && ++reads == 1200 ? UnavailableError("the store is away") : OkStatus();
+    return samples && ++reads == 1000 ? UnavailableError("the store is away") : OkStatus();
   });
   SliceHarness harness(runtime_, store_, job);
   ASSERT_TRUE(harness.Start(0, std::nullopt).ok());
   // The others wait for the one that failed: they end as the controller would end them.
-  while (reads < 1200) clock_.SleepFor(std::chrono::milliseconds(1));
+  while (reads < 1000) clock_.SleepFor(std::chrono::milliseconds(1));
   clock_.SleepFor(std::chrono::milliseconds(200));
   for (const Role& role : job.Roles()) {
     (void)harness.Service(role.Name()).Stop(harness.Invocation(role.Name()), false);
@@ -171,14 +253,14 @@ TEST_F(SliceStreaming, DataThatIsReplacedWhileItIsReadEndsTheJobForGood) {
   std::atomic<int64_t> reads{0};
   faulty_->SetScript([&](StoreOperation operation, std::string_view key, bool done) -> Status {
     const bool samples = operation == StoreOperation::kGet && key == "x_train.npy" && !done;
-    if (samples && ++reads == 1000) {
+    if (samples && ++reads == 900) {
       EXPECT_TRUE(data_.Put("x_train.npy", AsBytes(ByteArray(kTraining, kPixels, 1))).ok());
     }
     return OkStatus();
   });
   SliceHarness harness(runtime_, store_, job);
   ASSERT_TRUE(harness.Start(0, std::nullopt).ok());
-  while (reads < 1000) clock_.SleepFor(std::chrono::milliseconds(1));
+  while (reads < 900) clock_.SleepFor(std::chrono::milliseconds(1));
   clock_.SleepFor(std::chrono::milliseconds(500));
   for (const Role& role : job.Roles()) {
     (void)harness.Service(role.Name()).Stop(harness.Invocation(role.Name()), false);

@@ -87,6 +87,43 @@ TEST(WorkerRole, KeepsDataAndModelForTheNextSliceOfTheSameRoleAlone) {
   EXPECT_FALSE(bad.Keeps());
 }
 
+// Of which no part is read within the slice.
+class SlowDataset final : public Dataset {
+ public:
+  SlowDataset() { info_.samples = Job().samples; }
+  const DatasetInfo& info() const override { return info_; }
+  void WatchLoads(FetchCheck check) override { check_ = std::move(check); }
+  Status Load(std::span<const Range>) override { return check_(); }
+  Status LoadTest(Range) override { return OkStatus(); }
+  Result<Batch> Read(std::span<const int64_t>, uint64_t) const override { return Batch{}; }
+  Result<Batch> ReadTest(Range) const override { return Batch{}; }
+
+ private:
+  DatasetInfo info_;
+  FetchCheck check_;
+};
+
+TEST(WorkerRole, ASliceTooShortToReadAnythingEndsTheJobWithWhatToChange) {
+  WorkerBench bench(0);
+  bench.request.budget_seconds = 0.01;
+  TrainingEnvironment environment = bench.Environment();
+  int opened = 0;
+  environment.open_dataset = [&](const DatasetConfig&) -> Result<std::unique_ptr<Dataset>> {
+    ++opened;
+    return std::unique_ptr<Dataset>(std::make_unique<SlowDataset>());
+  };
+  const Status first = RunWorkerRole(bench.session(), environment);
+  EXPECT_EQ(first.code(), StatusCode::kAborted) << "it has opened the data set";
+  EXPECT_THAT(first.message(), HasSubstr("0 of this function's 32 samples"));
+  EXPECT_FALSE(bench.session().record().permanent);
+  const Status second = RunWorkerRole(bench.session(), environment);
+  EXPECT_EQ(opened, 1);
+  EXPECT_EQ(second.code(), StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(bench.session().record().permanent);
+  EXPECT_THAT(second.message(), HasSubstr("platform.functionTimeoutSeconds"));
+  EXPECT_THAT(second.message(), HasSubstr("raise the time-out"));
+}
+
 TEST(WorkerRole, AnyOtherWaitsForTheCheckpointAndWritesNone) {
   WorkerBench bench(1);
   ASSERT_TRUE(bench.WriteCheckpoint(0, 1).ok());

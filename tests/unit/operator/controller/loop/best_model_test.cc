@@ -25,5 +25,22 @@ TEST_F(JobLifeTest, TheBestModelStandsBesideTheLastOne) {
   EXPECT_EQ(Report()["model"]["best"]["value"], "0.75");
 }
 
+TEST(BestModel, ThatIsDamagedIsToldAndTheJobCompletes) {
+  FakeFunctionsOptions options;
+  options.best_is_damaged = true;
+  JobWorld world(options);
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["training"]["keepBest"] = {{"metric", "Accuracy"}};
+  world.Create(job);
+  ASSERT_TRUE(world.RunUntilFinished(120));
+  EXPECT_FALSE(world.Read().status.best_model.has_value());
+  const Job read = world.Read();
+  const Condition* const success = FindCondition(read, kConditionSuccessCriteriaMet);
+  ASSERT_NE(success, nullptr);
+  EXPECT_THAT(success->message,
+              HasSubstr("model-best.safetensors is not written: the checkpoint of iteration 50 "));
+  EXPECT_THAT(success->message, HasSubstr("/results/model.safetensors, is whole"));
+}
+
 }  // namespace
 }  // namespace lambdadnn

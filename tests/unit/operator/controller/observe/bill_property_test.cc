@@ -71,6 +71,11 @@ UsageStatus UsageOf(const Job& job, const Platform& platform, const PlanCandidat
     SliceRecord record;
     record.store.puts = TakePart(choose, last, &puts);
     record.store.gets = TakePart(choose, last, &gets);
+    // A part of them is the data set's.
+    record.metrics[kDataGetsMetric] =
+        static_cast<double>(TakePart(choose, false, &record.store.gets));
+    record.metrics[kDataListsMetric] =
+        static_cast<double>(TakePart(choose, false, &record.store.puts));
     record.store.deletes = choose->Whole(0, 1000);  // they are free
     slice.record = std::make_shared<const SliceRecord>(record);
     memory.AddRecord(&slice, job, platform, Instant{}, kNoNews);
@@ -83,6 +88,7 @@ TEST(Bills, OfARunThatTakesWhatWasPredictedAreThePredictedCost) {
   int compared = 0;
   int with_requests = 0;
   int with_gpus = 0;
+  int with_data = 0;
   for (uint64_t seed = 1; seed <= kInstances; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     PlannerInput input = RandomExtendedInput(seed);
@@ -109,10 +115,13 @@ TEST(Bills, OfARunThatTakesWhatWasPredictedAreThePredictedCost) {
     ++compared;
     if (candidate.bill.put_requests > 0) ++with_requests;
     if (candidate.bill.gpu_seconds > 0) ++with_gpus;
+    const bool reads_again = outcome->plan.sample_memory_mib > 0 && candidate.bill.get_requests > 0;
+    if (input.profile.open_requests > 0 || reads_again) ++with_data;
   }
   EXPECT_GE(compared, kInstances / 2);
   EXPECT_GE(with_requests, kInstances / 4);
   EXPECT_GE(with_gpus, kInstances / 20);
+  EXPECT_GE(with_data, kInstances / 5);
 }
 
 // --- Slices that are not over, or lost ---

@@ -177,6 +177,11 @@ TEST(FitProfile, MemoryIsThatOfTheFirstSliceOfAProcess) {
     samples[i].record.metrics["loadedBytesPerSample"] = 792;
     samples[i].record.metrics["streamRequestsPerSample"] = 2;
     samples[i].record.metrics["streamBytesPerSample"] = 785;
+    samples[i].record.metrics["openRequests"] = 5;
+    samples[i].record.metrics["openLists"] = 1;
+    samples[i].record.metrics["loadRequestsPerSample"] = 0.01;
+    samples[i].record.metrics["streamCpuSecondsPerSample"] = 1e-4 * static_cast<double>(i + 1);
+    samples[i].record.metrics["streamSecondsPerSample"] = 1e-3 * static_cast<double>(i + 1);
   }
   const auto fit = FitProfile(samples, 32, {});
   ASSERT_TRUE(fit.ok());
@@ -186,6 +191,11 @@ TEST(FitProfile, MemoryIsThatOfTheFirstSliceOfAProcess) {
   EXPECT_EQ(fit->profile.loaded_bytes_per_sample, 792);
   EXPECT_EQ(fit->profile.stream_requests_per_sample, 2);
   EXPECT_EQ(fit->profile.stream_bytes_per_sample, 785);
+  EXPECT_EQ(fit->profile.open_requests, 5);
+  EXPECT_EQ(fit->profile.open_lists, 1);
+  EXPECT_EQ(fit->profile.load_requests_per_sample, 0.01);
+  EXPECT_EQ(fit->profile.stream_cpu_seconds_per_sample, 2e-4);
+  EXPECT_EQ(fit->profile.stream_seconds_per_sample, 1e-3) << "what a quota held up least";
 }
 
 TEST(AtSize, AStepTakesAsMuchLongerAsTheShareOfACoreIsSmaller) {
