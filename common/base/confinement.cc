@@ -202,13 +202,12 @@ int64_t UsedCpuSeconds() {
   return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1;
 }
 
-Status FilterSystemCalls() {
+// `flags`: SECCOMP_FILTER_FLAG_TSYNC = of all threads.
+Status FilterSystemCalls(unsigned long flags) {
   Filter filter = MakeFilter();
   sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return CannotConfine("no_new_privs");
-  if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0) {
-    return OkStatus();
-  }
+  if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) == 0) return OkStatus();
   return CannotConfine("seccomp");
 }
 
@@ -220,7 +219,9 @@ Status ConfineThisProcess(const ConfinementLimits& limits) {
   LDNN_RETURN_IF_ERROR(SetLimit(RLIMIT_AS, MappedBytes() + limits.more_memory_bytes));
   LDNN_RETURN_IF_ERROR(
       SetLimit(RLIMIT_CPU, UsedCpuSeconds() + limits.more_cpu_seconds, /*spare=*/1));
-  return FilterSystemCalls();
+  return FilterSystemCalls(SECCOMP_FILTER_FLAG_TSYNC);
 }
+
+Status ConfineThisThread() { return FilterSystemCalls(0); }
 
 }  // namespace lambdadnn

@@ -24,4 +24,9 @@ struct ConfinementLimits {
 // where the kernel cannot do one of these: part of the limits may hold then.
 Status ConfineThisProcess(const ConfinementLimits& limits);
 
+// The same of system calls alone, for this thread and those that it starts; others go on as before.
+// Memory is shared, so that it holds for code that only computes with what it is given, as
+// TorchScript does, and not for code that writes into other threads.
+Status ConfineThisThread();
+
 }  // namespace lambdadnn

@@ -20,19 +20,34 @@
 #include "trainer_function/model/torch_device.h"
 #include "trainer_function/model/torch_model.h"
 #include "trainer_function/model/torch_script_model.h"
+#include "trainer_function/server/confined_model.h"
 
 namespace lambdadnn {
 namespace {
 
+constexpr int kExitStepWithoutEnd = 5;
+
 Result<std::unique_ptr<TrainableModel>> MakeModel(
-    Runtime& runtime, const SliceCredentials& credentials, CheckedModule& checked,
+    Runtime& runtime, const SliceCredentials& credentials, CheckedModule& checked, SliceEnd& end,
     const TrainingConfig& config, const DatasetInfo& dataset, int threads, ComputeDevice device) {
   const std::string& uri = config.model.torch_script_uri;
   if (uri.empty()) return MakeBuiltinModel(config, dataset, threads, device);
   const auto archive = ReadObject(runtime, credentials, uri, kMaxModuleBytes);
   if (!archive.ok()) return archive.status().WithContext("spec.model.torchScript.uri");
   LDNN_RETURN_IF_ERROR(checked.Check(*archive, config, dataset));
-  return MakeTorchScriptModel(*archive, config, dataset, threads, device);
+  const auto make = [&] {
+    return MakeTorchScriptModel(*archive, config, dataset, threads, device);
+  };
+  // CUDA opens devices to write to as it goes.
+  if (device != ComputeDevice::kCpu) return make();
+  ConfinedModelOptions options;
+  options.slice_is_over = [&end] { return end.IsOver(); };
+  options.give_up = [](const std::string& why) {
+    LogError("worker", why);
+    std::fflush(nullptr);
+    std::_Exit(kExitStepWithoutEnd);
+  };
+  return MakeConfinedModel(runtime, options, make);
 }
 
 // What the environment asks for, ready to compute.
@@ -76,10 +91,13 @@ int main(int argc, char** argv) {
   lambdadnn::SliceEnvironment environment;
   lambdadnn::SliceCredentials credentials;
   lambdadnn::CheckedModule checked;
-  environment.make_model = [&runtime, &credentials, &checked, device = compute->device](
+  lambdadnn::SliceEnd end;
+  environment.use_interrupt = [&end](lambdadnn::Interrupt* of_slice) { end.Use(of_slice); };
+  environment.make_model = [&runtime, &credentials, &checked, &end, device = compute->device](
                                const lambdadnn::TrainingConfig& config,
                                const lambdadnn::DatasetInfo& dataset, int threads) {
-    return lambdadnn::MakeModel(runtime, credentials, checked, config, dataset, threads, device);
+    return lambdadnn::MakeModel(runtime, credentials, checked, end, config, dataset, threads,
+                                device);
   };
   lambdadnn::NumericsFingerprint fingerprint =
       lambdadnn::FingerprintOn(compute->device, compute->precision);
