@@ -5,10 +5,8 @@ import io
 import json
 import pathlib
 import shutil
-import struct
 import tarfile
 import unittest
-import zlib
 
 import numpy
 import torch
@@ -16,7 +14,7 @@ import torch
 import pytorch_twins
 import real_digits
 from options import OPTIONS
-from run_support import Bench, read_safetensors
+from run_support import Bench, grey_png, read_safetensors
 
 PARQUET = pathlib.Path(__file__).resolve().parents[1] / "data/readers/parquet/rows.parquet"
 CNN = {"name": "cnn", "parameters": {"kernel": 3, "padding": 1}}
@@ -42,16 +40,6 @@ def job(model, twin, dataset):
             "backend": "Local"}})
 
 
-def png(pixels):
-    """A greyscale PNG of a matrix of bytes."""
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    height, width = pixels.shape
-    rows = b"".join(b"\0" + row.astype("uint8").tobytes() for row in pixels)
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) +
-            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
-
-
 def export_shards(arrays, folder, damaged):
     """Shards of 500 samples; the image of training sample `damaged` ends early."""
     folder.mkdir()
@@ -60,7 +48,7 @@ def export_shards(arrays, folder, damaged):
         for begin in range(0, len(labels), 500):
             with tarfile.open(folder / f"{name}-{begin:04}.tar", "w") as shard:
                 for i in range(begin, min(begin + 500, len(labels))):
-                    image = png(pixels[i])
+                    image = grey_png(pixels[i])
                     if name == "train" and i == damaged:
                         image = image[:50]
                     for ending, data in (("png", image), ("cls", str(labels[i]).encode())):

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import tempfile
 import time
+import zlib
 
 HERE = pathlib.Path(__file__).parent
 FUNCTION_PROGRAMS = ("lambdadnn-worker", "lambdadnn-server")
@@ -47,6 +48,16 @@ def read_idx(path):
     dimensions = data[3]
     shape = struct.unpack(f">{dimensions}I", data[4:4 + 4 * dimensions])
     return torch.tensor(numpy.frombuffer(data[4 + 4 * dimensions:], "u1").copy()).reshape(shape)
+
+
+def grey_png(pixels):
+    """A greyscale PNG of a matrix of bytes."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    height, width = pixels.shape
+    rows = b"".join(b"\0" + row.astype("uint8").tobytes() for row in pixels)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
 NUMPY_TYPES = {"F32": "<f4", "F64": "<f8", "I64": "<i8"}
