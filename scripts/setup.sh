@@ -27,7 +27,7 @@ readonly BUILD_PACKAGES=(
 )
 readonly TEST_PACKAGES=(
   clang-14 libclang-rt-14-dev clang-format-19 clang-tidy-19 shellcheck python3 python3-pip python3-pytest
-  python3-pytest-subtests python3-torch python3-sklearn
+  python3-pytest-subtests python3-torch python3-torchvision python3-sklearn
   python3-pyte python3-yaml python3-kubernetes python3-boto3 libfaketime
   chromium git procps curl
 )

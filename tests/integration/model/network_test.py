@@ -2,6 +2,7 @@
 """The built-in networks against their Python source and torchvision's names: bytes, first values, steps."""
 import gzip
 import hashlib
+import importlib.util
 import io
 import json
 import math
@@ -136,6 +137,24 @@ class Networks(unittest.TestCase):
         self.assertLess(worst, 1e-4 * expected.abs().max().item())
         for key, tensor in module.state_dict().items():
             self.assertLess((state[key] - tensor).abs().max().item(), 1e-5, key)
+
+    @unittest.skipUnless(importlib.util.find_spec("torchvision"), "no torchvision here; scripts/setup.sh installs it")
+    def test_torchvision_takes_both_files(self):
+        """Its own modules, with all names and no other; and they compute what model.pt does."""
+        import torchvision
+
+        for name in ("resnet18", "resnet50", "mobilenet"):
+            with self.subTest(network=name):
+                state = self.step(name)
+                script = torch.jit.load(str(self.out / "model.pt")).eval()
+                make = getattr(torchvision.models, {"mobilenet": "mobilenet_v2"}.get(name, name))
+                module = make(num_classes=10).eval()
+                images = torch.rand(2, 3, 40, 40, generator=torch.Generator().manual_seed(3))
+                for file in (state, script.state_dict()):
+                    module.load_state_dict(file, strict=True)
+                    with torch.no_grad():
+                        expected, actual = module(images), script(images)
+                    self.assertLess((actual - expected).abs().max().item(), 1e-4 * expected.abs().max().item())
 
     def test_another_seed_gives_other_values(self):
         first, second = self.step("textcnn", 1), self.step("textcnn", 2)
