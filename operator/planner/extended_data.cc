@@ -20,11 +20,12 @@ SampleRead ExtendedModel::TrainingRead(const WorkerTerms& workers, int memory_mi
   const double bytes = profile.stream_bytes_per_sample;
   SampleRead read;
   read.requests = profile.stream_requests_per_sample;
-  read.cpu_seconds =
-      profile.stream_cpu_seconds_per_sample > 0
-          ? profile.stream_cpu_seconds_per_sample
-          : profile.load_cpu_seconds_per_sample + read.requests * profile.transfer.pull_seconds;
-  if (profile.stream_seconds_per_sample > 0 && !input_.platform.store_request_seconds.stated()) {
+  // A store in a folder makes nobody wait: all of it is CPU time.
+  const bool measured = profile.stream_cpu_seconds_per_sample > 0;
+  read.cpu_seconds = measured ? profile.stream_cpu_seconds_per_sample
+                              : profile.load_cpu_seconds_per_sample +
+                                    read.requests * profile.transfer.pull_seconds;
+  if (measured && !input_.platform.store_request_seconds.stated()) {
     // One function measured it; where all read at once each has a part of the store.
     const double more = seconds_a_byte(workers.functions) - seconds_a_byte(1);
     read.wait_seconds = profile.stream_seconds_per_sample + bytes * std::max(0.0, more);
