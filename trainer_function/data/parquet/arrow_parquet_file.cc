@@ -353,7 +353,8 @@ class ArrowParquetFile final : public ParquetFile {
         parquet::PageReader::Open(std::move(stream), all, codec, properties_, Leaf(place.column));
     reader->set_data_page_filter(
         [values = std::move(values), next = size_t{0}](const parquet::DataPageStats& page) mutable {
-          if (next < values.size() && page.num_values == values[next++]) return false;
+          const size_t i = next++;
+          if (i < values.size() && page.num_values == values[i]) return false;
           throw parquet::ParquetException("a page has other values than its index says");
         });
     return {parquet::ColumnReader::Make(&Leaf(place.column), std::move(reader), pool_.get()),
