@@ -71,7 +71,7 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", help="workloads whose names hold this text")
     options = parser.parse_args()
-    print("| workload | predicted / actual s | of it compute, communication | cost / predicted - 1 | iterations |")
+    print("| workload | predicted / actual s | compute, communication | iterations |")
     for model, samples, epochs, batch, functions, memory in WORKLOADS:
         if options.only not in model:
             continue
@@ -83,22 +83,23 @@ def main():
             job = job_of(model, epochs, batch, functions, memory, dataset)
             platform = pathlib.Path(folder, "platform.json")
             platform.write_text(json.dumps(PLATFORM))
-            reports = [record.run(options, job, pathlib.Path(folder), "--platform", platform)[0]
-                       for _ in range(options.runs)]
-        rows, errors, costs = [], [], []
+            reports = []
+            for number in range(options.runs):
+                run = pathlib.Path(folder, f"run-{number}")
+                run.mkdir()
+                reports.append(record.run(options, job, run, "--platform", platform)[0])
+        rows, errors = [], []
         for report in reports:
-            before, phases, terms = report["beforePlan"], report["phases"], report["plan"]["predicted"]
-            iterations = report["requests"]["iterations"]
-            predicted, actual = ({part: report[kind][part] - before[part] for part in ("seconds", "cost")}
-                                 for kind in ("predicted", "actual"))
-            errors.append(predicted["seconds"] / actual["seconds"] - 1)
-            costs.append(predicted["cost"] / actual["cost"] - 1)
-            parts = " ".join(f"{iterations * float(terms[term]):.1f}/{phases[term]:.1f}"
-                             for term in ("computeSeconds", "communicationSeconds"))
-            rows.append((f"{predicted['seconds']:.1f}/{actual['seconds']:.1f}", parts))
+            phases, first = report["phases"], report["plans"][0]
+            # What is predicted is the first plan, from when it was made; another one may follow it.
+            predicted, actual = (report_of["seconds"] - first["atSeconds"]
+                                 for report_of in (first["predicted"], report["actual"]))
+            errors.append(predicted / actual - 1)
+            rows.append((f"{predicted:.1f}/{actual:.1f}",
+                         f"{phases['computeSeconds']:.1f} {phases['communicationSeconds']:.1f}"))
         print(f"| {model}, {functions} x {memory} MiB | {', '.join(row[0] for row in rows)}"
               f" ({statistics.median(errors):+.1%}) | {', '.join(row[1] for row in rows)}"
-              f" | {statistics.median(costs):+.1%} | {iterations} |", flush=True)
+              f" | {reports[0]['requests']['iterations']} |", flush=True)
 
 
 if __name__ == "__main__":
