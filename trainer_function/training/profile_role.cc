@@ -341,7 +341,10 @@ Status ProfileRole::Measure() {
   LDNN_RETURN_IF_ERROR(MeasureDirect(context_, environment_, gradient_, &record_));
   ProbedStep step;
   if (step_cpu_seconds_ <= kLongStepCpuSeconds) {
-    step = {[&] { return Step(BatchSize()); }, step_cpu_seconds_, request_.plan.threads <= 1};
+    // A user's module runs on a task of its own (server/confined_model.h).
+    const bool one_thread =
+        request_.plan.threads <= 1 && request_.training.model.torch_script_uri.empty();
+    step = {[&] { return Step(BatchSize()); }, step_cpu_seconds_, one_thread};
   }
   LDNN_RETURN_IF_ERROR(MeasureHosts(context_, environment_, step, std::ssize(weights_), &record_));
   return MeasureServerRole(context_, environment_, std::ssize(weights_), step_cpu_seconds_,
