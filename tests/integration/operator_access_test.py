@@ -133,10 +133,8 @@ class Access(unittest.TestCase):
         key = base64.b64decode(coded).decode()
         self.assertGreaterEqual(len(key), 32)
 
-        def debug():
-            status, text = operator.page("metrics", "/debug/jobs/default/secretive")
-            return text if status == 200 else None
-        page = cluster.wait_for("the debug page", debug)
+        status, page = operator.described("default/secretive")
+        self.assertEqual(status, 200)
         self.assertIn('"decision"', page)
         job = cluster.wait_complete("secretive")
         shown = {"debug": page, "status": json.dumps(job), "log": operator.text(),
@@ -155,22 +153,20 @@ class Access(unittest.TestCase):
         def start(name, *flags):
             return self.start(name, kubeconfig, *flags, lease="debug")
 
-        def page(operator, path):
-            return operator.page("metrics", f"/debug/jobs/{path}")
         leader = start("debug-leader", "--enable-debug")
         cluster.wait_for("it leads", lambda: leader.metric("leader_election_master_status") == 1)
         standby = start("debug-standby", "--enable-debug")
         standby.wait_for_line("standby")
         cluster.create_job(cluster.manifest("looked-at", training={"epochs": 1}))
         cluster.wait_complete("looked-at")
-        status, text = page(leader, "default/looked-at")
+        status, text = leader.described("default/looked-at")
         self.assertEqual(status, 200)
         self.assertEqual(set(json.loads(text)), {"snapshot", "policy", "decision"})
-        self.assertEqual(page(leader, "default/nobody")[0], 404)
-        self.assertEqual(page(leader, "default"), (404, "ask for /debug/jobs/NAMESPACE/NAME\n"))
-        self.assertEqual(page(standby, "default/looked-at"), (503, "this process does not lead\n"))
+        self.assertEqual(leader.described("default/nobody")[0], 404)
+        self.assertEqual(leader.described("default"), (404, "ask for /debug/jobs/NAMESPACE/NAME\n"))
+        self.assertEqual(standby.described("default/looked-at"), (503, "this process does not lead\n"))
         self.assertEqual((standby.stop(), leader.stop()), (0, 0))
         plain = start("debug-plain")
         cluster.wait_for("it leads", lambda: plain.metric("leader_election_master_status") == 1)
-        self.assertEqual(page(plain, "default/looked-at")[0], 404)
+        self.assertEqual(plain.described("default/looked-at")[0], 404)
         self.assertEqual(plain.stop(), 0)

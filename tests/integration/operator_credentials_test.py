@@ -157,7 +157,7 @@ class Credentials(unittest.TestCase):
         done = self.cluster.get("kept", KEPT)
         self.assertEqual(done["status"]["objectStore"]["credentials"], "PerJob")
         self.assertNotIn("credentialsMessage", done["status"]["objectStore"])
-        page = self.keeper.page("metrics", f"/debug/jobs/{KEPT}/kept")
+        page = self.keeper.described(f"{KEPT}/kept")
         self.assertEqual(page[0], 200)
         _, events = self.cluster.api("GET", f"/apis/events.k8s.io/v1/namespaces/{KEPT}/events")
         _, secrets = self.cluster.api("GET", f"/api/v1/namespaces/{KEPT}/secrets")

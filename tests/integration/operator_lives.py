@@ -107,7 +107,7 @@ class Lives:
         try:
             return self.cluster.wait_for(f"{name}: {what}", look, seconds, every=0.05)
         except AssertionError as error:
-            page = self.operate().page("metrics", f"/debug/jobs/default/{name}")[1]
+            page = self.operate().described(f"default/{name}")[1]
             raise AssertionError(f"{page[-6000:]}\n{str(error)[-3000:]}") from None
 
     def running(self, name):

@@ -96,6 +96,16 @@ class Operator(Process):
         finally:
             connection.close()
 
+    def described(self, job):
+        """/debug/jobs of NAMESPACE/NAME: (HTTP status, text). Asked again where a pass over the job is
+        under way, as the answer says."""
+        deadline = time.monotonic() + 30
+        while True:
+            status, text = self.page("metrics", f"/debug/jobs/{job}")
+            if not (status == 503 and "ask again" in text) or time.monotonic() > deadline:
+                return status, text
+            time.sleep(0.05)
+
     def series(self, name):
         """[(labels, value)] of a metric."""
         return [(match.group(1), float(match.group(2))) for match in re.finditer(
