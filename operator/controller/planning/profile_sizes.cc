@@ -34,7 +34,8 @@ std::vector<ProfileSample> WithDerivedSamples(const std::vector<ProfileSample>& 
   for (const int memory_mib : plan.memory_mib) {  // descending
     if (const ProfileSample* const found = Find(measured, memory_mib); found != nullptr) {
       larger = found;
-      samples.push_back(*found);
+      // Of its own size too: a measurement of tenths of a second finds quota that was saved up.
+      samples.push_back(AtSize(*found, platform, memory_mib, plan.gpu));
     } else if (larger != nullptr) {
       samples.push_back(AtSize(*larger, platform, memory_mib, plan.gpu));
     }

@@ -12,7 +12,8 @@
 
 namespace lambdadnn {
 
-// A sample of each size of `plan`: as measured, or derived from the next larger measured one.
+// A sample of each size of `plan`: as measured, or derived from the next larger measured one. None
+// is faster than the CPU quota of its size lets steps be that go on for long.
 // `measured` has the largest.
 std::vector<ProfileSample> WithDerivedSamples(const std::vector<ProfileSample>& measured,
                                               const Platform& platform, const ProfilePlan& plan);

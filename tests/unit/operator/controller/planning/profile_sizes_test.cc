@@ -97,5 +97,12 @@ TEST(ProfileSizes, WhatIsLeftOutIsDerivedFromTheNextLargerSize) {
   EXPECT_EQ(samples[2].record.profile_iteration_seconds, derived.record.profile_iteration_seconds);
 }
 
+// 0.1 s of CPU time within 0.12 s, at five eighths of a core, is quota that was saved up.
+TEST(ProfileSizes, AMeasuredSizeIsNoFasterThanItsQuotaLets) {
+  const std::vector<ProfileSample> samples = WithDerivedSamples(
+      {Sampled(640, 0.12, 0.1), Sampled(1024, 0.1, 0.1)}, OneCoreAGib(), kThreeSizes);
+  EXPECT_DOUBLE_EQ(samples[1].record.profile_iteration_seconds.front(), 0.1 / 0.625);
+}
+
 }  // namespace
 }  // namespace lambdadnn
