@@ -2,6 +2,7 @@
 #include "common/plan/exchange_cpu.h"
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 namespace lambdadnn {
@@ -105,12 +106,12 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
   return seconds;
 }
 
-AggregationPlan HostsPlan(int functions) {
+AggregationPlan HostsPlan(int functions, TransportKind transport) {
   AggregationPlan plan;
   plan.shards = functions;
   plan.spread = functions;
   plan.layers = {1, functions};
-  if (functions > 1) plan.transport = TransportKind::kDirect;
+  plan.transport = transport;
   plan.placement = Placement::kWorkers;
   return plan;
 }
@@ -121,7 +122,9 @@ namespace {
 constexpr double kMostFactor = 4;
 
 double SecondsOfHosts(int functions, int64_t elements, const ExchangeRates& rates) {
-  return ExchangeCpuOf({HostsPlan(functions), elements}, rates).worker_seconds;
+  // How objects travel is in the rates.
+  const AggregationPlan plan = HostsPlan(functions, TransportKind::kDirect);
+  return ExchangeCpuOf({plan, elements}, rates).worker_seconds;
 }
 
 // Of a pair, with a vector of nothing; each byte of one.
@@ -156,9 +159,31 @@ ExchangeRates WithObjectsTimes(double factor, ExchangeRates rates) {
   return rates;
 }
 
+// All numbers of a worker's pushes and pulls, those of bytes and of objects by a factor each.
+ExchangeRates WithTransfersTimes(double bytes_factor, double objects_factor, ExchangeRates rates) {
+  rates.transfer.push_seconds_per_byte *= bytes_factor;
+  rates.transfer.pull_seconds_per_byte *= bytes_factor;
+  rates.transfer.push_seconds *= objects_factor;
+  rates.transfer.pull_seconds *= objects_factor;
+  return rates;
+}
+
 // By what of `all` is `scaled`, such that all is `measured`.
 double FactorFor(double measured, double all, double scaled) {
   return std::clamp((measured - (all - scaled)) / scaled, 1 / kMostFactor, kMostFactor);
+}
+
+// The factor with which `seconds`, which grow with it, are what was measured. A worker does less
+// than in proportion of what stays in its function, so that there is no formula for it.
+double FactorUntil(double measured, const std::function<double(double)>& seconds) {
+  constexpr int kHalvings = 40;
+  double low = 1 / kMostFactor;
+  double high = kMostFactor;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (seconds(middle) < measured ? low : high) = middle;
+  }
+  return high;
 }
 
 }  // namespace
@@ -187,6 +212,19 @@ ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured) 
   double& iteration = fitted.server.iteration_seconds;
   iteration = std::max(0.0, iteration + measured.pair_seconds - PairSeconds(fitted));
   return fitted;
+}
+
+ExchangeRates RatesOfStoredHosts(const ExchangeRates& rates, const HostCpu& measured) {
+  ExchangeRates fitted = rates;
+  fitted.alone_seconds = measured.alone_seconds;
+  if (measured.pair_seconds + measured.pair_seconds_per_byte <= 0) return fitted;
+  const double bytes_factor = FactorUntil(measured.pair_seconds_per_byte, [&](double factor) {
+    return PairSecondsPerByte(WithTransfersTimes(factor, 1, fitted));
+  });
+  const double objects_factor = FactorUntil(measured.pair_seconds, [&](double factor) {
+    return PairSeconds(WithTransfersTimes(1, factor, fitted));
+  });
+  return WithTransfersTimes(bytes_factor, objects_factor, fitted);
 }
 
 }  // namespace lambdadnn

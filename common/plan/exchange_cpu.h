@@ -79,8 +79,8 @@ struct HostCpu {
   double four_seconds = 0;           // each of four, with a vector of next to nothing
   friend bool operator==(const HostCpu&, const HostCpu&) = default;
 };
-// So many workers that serve a shard each, over connections where there are several.
-AggregationPlan HostsPlan(int functions);
+// So many workers that serve a shard each.
+AggregationPlan HostsPlan(int functions, TransportKind transport);
 
 // CPU seconds of one iteration with a whole core: a worker's for all shards, a server's for those
 // of its group.
@@ -115,5 +115,8 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
 // What bytes of a pair take more is put on all that is a byte's but the arithmetic; what four
 // functions take more than two, on all that is an object's; what is left, on a server's iteration.
 ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured);
+// The same where objects go through the store. A server that reads from it was measured as a whole,
+// so that what is missing is in the workers' pushes and pulls alone.
+ExchangeRates RatesOfStoredHosts(const ExchangeRates& rates, const HostCpu& measured);
 
 }  // namespace lambdadnn

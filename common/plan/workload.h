@@ -54,15 +54,16 @@ struct WorkloadProfile {
   double slice_overhead_seconds = 0;  // checkpoint + relaunch, per slice
   double checkpoint_seconds = 0;      // one checkpoint that is waited for
   // CPU seconds: what a function of a fraction of a core takes several times as long for.
-  double checkpoint_cpu_seconds = 0;       // one checkpoint, what iterations beside it lose
-  double iteration_cpu_seconds = 0;        // of a step beside its samples
-  double disturbed_cpu_seconds = 0;        // what an exchange with other functions adds to a step
-  TransferCpu transfer;                    // of objects that are exchanged through the store
-  DirectTransfer direct;                   // over connections; not known = without any
-  HostCpu host;                            // of workers that serve, of whole exchanges
-  DoorbellCpu doorbell;                    // over connections, of objects in the store
-  PollCost miss;                           // where the store gives no hints
-  ServerCpu server;                        // of a parameter server
+  double checkpoint_cpu_seconds = 0;  // one checkpoint, what iterations beside it lose
+  double iteration_cpu_seconds = 0;   // of a step beside its samples
+  double disturbed_cpu_seconds = 0;   // what an exchange with other functions adds to a step
+  TransferCpu transfer;               // of objects that are exchanged through the store
+  DirectTransfer direct;              // over connections; not known = without any
+  HostCpu host;                       // of workers that serve, of whole exchanges
+  HostCpu store_host;    // of these through the store, with doorbells; none alone, and no four
+  DoorbellCpu doorbell;  // over connections, of objects in the store
+  PollCost miss;         // where the store gives no hints
+  ServerCpu server;      // of a parameter server
   double start_cpu_seconds = 0;            // of a worker's cold start
   double load_cpu_seconds_per_sample = 0;  // of reading and decoding the data set
   // What reading one sample again that is not kept takes of the store, where a batch is read so

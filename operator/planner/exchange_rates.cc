@@ -39,7 +39,9 @@ ExchangeRates RatesOf(const WorkloadProfile& profile, TransportKind transport) {
     rates.send_seconds = doorbell.send_seconds;
     rates.transfer.pull_seconds += doorbell.receive_seconds;
     if (rates.server.known()) rates.server.child_seconds += doorbell.receive_seconds;
-    return rates;
+    HostCpu measured = profile.store_host;
+    measured.alone_seconds = profile.host.alone_seconds;
+    return doorbell == DoorbellCpu() ? rates : RatesOfStoredHosts(rates, measured);
   }
   const DirectTransfer direct = DirectOf(profile);
   rates.transfer = direct.cpu;

@@ -12,7 +12,8 @@ namespace lambdadnn {
 DirectTransfer DirectOf(const WorkloadProfile& profile);
 
 // Through the store with a doorbell to each reader, where the profile has some; over connections,
-// with a server's time less what it reads from the store.
+// with a server's time less what it reads from the store. Both as whole exchanges between connected
+// functions were measured (RatesOfHosts).
 ExchangeRates RatesOf(const WorkloadProfile& profile, TransportKind transport);
 
 }  // namespace lambdadnn

@@ -35,9 +35,6 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kNothing = 1e-12;
 // Periods of different groups begin at any time.
 constexpr double kGoldenRatio = 0.6180339887498949;
-// Steps take this much more or less than their mean: if all were the same to the microsecond, they
-// could lock into the periods, and all stalls would be in the same stage.
-constexpr double kStepSpread = 0.1;
 
 // CPU time of a control group.
 struct Quota {

@@ -20,7 +20,7 @@ namespace {
 
 // No more than have begun after so many seconds where the quota is small, but for a few. The first
 // ones warm up, and at the last one the roles end.
-constexpr int64_t kIterations = 48;
+constexpr int64_t kIterations = 24;
 constexpr int64_t kFewestIterations = 9;
 constexpr size_t kWarmUp = 3;
 constexpr double kMostSeconds = 1;
@@ -62,7 +62,7 @@ struct CpuSeconds {
 class HostProbe {
  public:
   HostProbe(const RoleContext& context, const TrainingEnvironment& environment,
-            const ProbedStep& step, int functions, int64_t elements)
+            const ProbedStep& step, int functions, TransportKind transport, int64_t elements)
       : context_(context),
         environment_(environment),
         step_(step),
@@ -70,7 +70,7 @@ class HostProbe {
         gradient_(static_cast<size_t>(elements), kGradient) {
     SliceRequest request = ProbedSlice(context.request, "hosts", elements, kIterations);
     ExecutionPlan& plan = request.plan;
-    plan.aggregation = HostsPlan(functions);
+    plan.aggregation = HostsPlan(functions, transport);
     plan.functions = functions;
     plan.block_elements = std::clamp<int64_t>(elements / functions, 1, plan.block_elements);
     for (int rank = 0; rank < functions; ++rank) {
@@ -230,32 +230,35 @@ Status MeasureHosts(const RoleContext& context, const TrainingEnvironment& envir
                     const ProbedStep& step, int64_t parameters, SliceRecord* record) {
   if (environment.cpu_seconds() <= 0) return OkStatus();
   const PhaseScope scope(context.phases, Phase::kMerge);
-  const auto measure = [&](int functions, int64_t elements) {
-    return HostProbe(context, environment, step, functions, elements).Measure();
+  const auto measure = [&](int functions, TransportKind transport, int64_t elements) {
+    return HostProbe(context, environment, step, functions, transport, elements).Measure();
   };
   const auto beside_step = [](const CpuSeconds& all) {
     return std::max(0.0, all.iteration - all.step);
   };
   auto& metrics = record->metrics;
   const int64_t probed = std::clamp<int64_t>(parameters, 1, kMostElements);
-  LDNN_ASSIGN_OR_RETURN(const CpuSeconds alone, measure(1, probed));
+  LDNN_ASSIGN_OR_RETURN(const CpuSeconds alone, measure(1, TransportKind::kObjectStore, probed));
   // A step that this disturbs is counted here.
   metrics["aloneCpuSeconds"] = std::max(0.0, alone.iteration - step.cpu_seconds) *
                                static_cast<double>(parameters) / static_cast<double>(probed);
   if (!environment.peers.open_own) return OkStatus();
 
   const int64_t whole = std::max(probed, kFewestElements);
-  LDNN_ASSIGN_OR_RETURN(const CpuSeconds pair, measure(2, 2));
-  LDNN_ASSIGN_OR_RETURN(const CpuSeconds pair_whole, measure(2, whole));
-  LDNN_ASSIGN_OR_RETURN(const CpuSeconds four, measure(4, 4));
-  metrics["directPairCpuSeconds"] = beside_step(pair);
-  metrics["directPairCpuSecondsPerByte"] =
-      std::max(0.0, beside_step(pair_whole) - beside_step(pair)) /
-      static_cast<double>((whole - 2) * kFloatBytes);
-  metrics["directFourCpuSeconds"] = beside_step(four);
-  if (step.run) {
-    metrics["disturbedCpuSeconds"] = std::max(0.0, pair_whole.step - step.cpu_seconds);
+  double disturbed = 0;
+  for (const TransportKind transport : {TransportKind::kDirect, TransportKind::kObjectStore}) {
+    LDNN_ASSIGN_OR_RETURN(const CpuSeconds pair, measure(2, transport, 2));
+    LDNN_ASSIGN_OR_RETURN(const CpuSeconds pair_whole, measure(2, transport, whole));
+    const std::string name = transport == TransportKind::kDirect ? "directPair" : "storePair";
+    metrics[name + "CpuSeconds"] = beside_step(pair);
+    metrics[name + "CpuSecondsPerByte"] =
+        std::max(0.0, beside_step(pair_whole) - beside_step(pair)) /
+        static_cast<double>((whole - 2) * kFloatBytes);
+    disturbed += std::max(0.0, pair_whole.step - step.cpu_seconds) / 2;
   }
+  if (step.run) metrics["disturbedCpuSeconds"] = disturbed;
+  LDNN_ASSIGN_OR_RETURN(const CpuSeconds four, measure(4, TransportKind::kDirect, 4));
+  metrics["directFourCpuSeconds"] = beside_step(four);
   return OkStatus();
 }
 

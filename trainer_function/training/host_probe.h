@@ -18,11 +18,11 @@ struct ProbedStep {
   bool one_thread = true;  // it computes on the calling thread alone
 };
 
-// aloneCpuSeconds, directPairCpuSeconds(PerByte) and directFourCpuSeconds (HostCpu,
-// common/plan/exchange_cpu.h): all that an iteration of a function takes beside its step, of
-// several where functions have connections; and of these disturbedCpuSeconds, which the step takes
-// more than alone. Nothing without a clock of CPU time. `parameters`: of the model. Leaves nothing
-// in the store. On the slice's task.
+// aloneCpuSeconds, directPairCpuSeconds(PerByte), directFourCpuSeconds and, through the store,
+// storePairCpuSeconds(PerByte) (HostCpu, common/plan/exchange_cpu.h): all that an iteration of a
+// function takes beside its step, of several where functions have connections; and of the pairs
+// disturbedCpuSeconds, which the step takes more than alone, their mean. Nothing without a clock of
+// CPU time. `parameters`: of the model. Leaves nothing in the store. On the slice's task.
 Status MeasureHosts(const RoleContext& context, const TrainingEnvironment& environment,
                     const ProbedStep& step, int64_t parameters, SliceRecord* record);
 

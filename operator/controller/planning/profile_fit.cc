@@ -336,6 +336,8 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
                     direct("BytesPerSecond")};
   profile.host = {MedianMetric(samples, "aloneCpuSeconds"), direct("PairCpuSeconds"),
                   direct("PairCpuSecondsPerByte"), direct("FourCpuSeconds")};
+  profile.store_host.pair_seconds = MedianMetric(samples, "storePairCpuSeconds");
+  profile.store_host.pair_seconds_per_byte = MedianMetric(samples, "storePairCpuSecondsPerByte");
   profile.doorbell = {MedianMetric(samples, "doorbellSendCpuSeconds"),
                       MedianMetric(samples, "doorbellReceiveCpuSeconds")};
   profile.miss = {MedianMetric(samples, "missSeconds"), MedianMetric(samples, "missCpuSeconds")};

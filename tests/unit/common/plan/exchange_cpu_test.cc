@@ -126,7 +126,8 @@ constexpr ExchangeRates kDirect = {
     .transfer = {1e-5, 2e-10, 3e-5, 1e-9}, .send_seconds = 2e-5, .send_seconds_per_byte = 7e-10};
 
 double SecondsOf(int functions, const ExchangeRates& rates, int64_t parameters) {
-  return ExchangeCpuOf({HostsPlan(functions), parameters}, rates).worker_seconds;
+  return ExchangeCpuOf({HostsPlan(functions, TransportKind::kDirect), parameters}, rates)
+      .worker_seconds;
 }
 
 // Both of a server that was measured, and of one that was not.
@@ -182,7 +183,7 @@ TEST_P(RatesOfSeveral, GiveAFunctionWithoutOthersWhatOneTook) {
   EXPECT_EQ(SecondsOf(1, fitted, 100'000), 5e-3);
   EXPECT_EQ(SecondsOf(2, fitted, 100'000), SecondsOf(2, Rates(), 100'000));
   // Its dedicated server is another function.
-  ExchangeShape apart = {HostsPlan(1), 100'000};
+  ExchangeShape apart = {HostsPlan(1, TransportKind::kObjectStore), 100'000};
   apart.aggregation.placement = Placement::kDedicated;
   EXPECT_EQ(ExchangeCpuOf(apart, fitted).worker_seconds,
             ExchangeCpuOf(apart, Rates()).worker_seconds);

@@ -336,8 +336,8 @@ TEST_F(SliceServiceTest, AProfileMeasuresConnectionsWhereFunctionsHaveThem) {
   ASSERT_EQ(record.outcome, SliceOutcome::kFinished) << record.error.ToString();
   for (const char* name :
        {"directSeconds", "directDeviationSeconds", "directSendCpuSeconds", "directPullCpuSeconds",
-        "aloneCpuSeconds", "directPairCpuSeconds", "directFourCpuSeconds", "doorbellSendCpuSeconds",
-        "doorbellReceiveCpuSeconds"})
+        "aloneCpuSeconds", "directPairCpuSeconds", "directFourCpuSeconds", "storePairCpuSeconds",
+        "doorbellSendCpuSeconds", "doorbellReceiveCpuSeconds"})
     EXPECT_GT(record.metrics.at(name), 0) << name;
   EXPECT_GE(record.metrics.at("directPushCpuSeconds"), 0) << "less than the clock tells apart";
   EXPECT_EQ(ListAll(store_, "").value().size(), 1u) << "its completion record alone";
