@@ -93,6 +93,8 @@ ExtendedModel::ExtendedModel(const PlannerInput& input, std::vector<int> memory_
                                             input.profile.store_bytes_per_second)),
       store_request_seconds_(
           OfStore(input.platform.store_request_seconds, input.profile.store_request_seconds)),
+      store_rates_(RatesOf(input.profile, TransportKind::kObjectStore)),
+      direct_rates_(RatesOf(input.profile, TransportKind::kDirect)),
       deviation_shares_(DeviationSharesOf(input.profile)),
       deadline_deviations_(DeadlineDeviations(input.objective)),
       batches_(input),
@@ -244,7 +246,8 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
     option.stages = StagesOf(shape, speeds);
     option.straggler_seconds = StragglerSeconds(input_, plan);
   }
-  option.cpu = ExchangeCpuOf(shape, RatesOf(input_.profile, plan.transport));
+  option.cpu =
+      ExchangeCpuOf(shape, plan.transport == TransportKind::kDirect ? direct_rates_ : store_rates_);
   option.server_core_share = hosted ? 1 : CoreShare(option.server_memory_mib);
   if (platform.prices.put_request > 0 || platform.prices.get_request > 0) {
     option.requests = IterationCost(shape);

@@ -200,6 +200,8 @@ class ExtendedModel : public PerformanceModel {
   // The platform's, else what the profile saw of them; zero = not known.
   const double store_bytes_per_second_;
   const double store_request_seconds_;
+  const ExchangeRates store_rates_;
+  const ExchangeRates direct_rates_;
   const DeviationShares deviation_shares_;
   const double deadline_deviations_;  // DeadlineDeviations
   Batches batches_;
