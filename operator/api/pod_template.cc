@@ -147,7 +147,8 @@ Json EncodePodTemplate(const PodTemplate& pods) {
   Json workers = Json::object();
   Put(&workers, "nodeSelector", pods.workers.node_selector);
   Put(&workers, "tolerations", pods.workers.tolerations);
-  Json json = {{"spec", std::move(spec)}, {"workers", std::move(workers)}};
+  Json json = {{"spec", std::move(spec)}};
+  Put(&json, "workers", workers);
   Put(&json, "metadata", metadata);
   return json;
 }

@@ -54,6 +54,7 @@ constexpr ReasonRow kRows[] = {
     {Reason::kReplanInfeasible, "ReplanInfeasible", FailureKind::kJob, true},
     {Reason::kStatusFieldRefused, "StatusFieldRefused"},
     {Reason::kStatusUnreadable, "StatusUnreadable"},
+    {Reason::kSpecUnreadable, "SpecUnreadable"},
     {Reason::kJobNotIsolated, "JobNotIsolated"},
     {Reason::kPeersConnected, "PeersConnected"},
     {Reason::kPeersUnreachable, "PeersUnreachable"},

@@ -55,6 +55,7 @@ enum class Reason {
   kReplanInfeasible,
   kStatusFieldRefused,
   kStatusUnreadable,
+  kSpecUnreadable,
   kJobNotIsolated,
   kPeersConnected,
   kPeersUnreachable,

@@ -41,16 +41,24 @@ std::string PatternOf(std::string_view path) {
   return pattern;
 }
 
+const RemovedField* FindRemoved(std::string_view path) {
+  const std::string pattern = PatternOf(path);
+  const auto* const found = std::find_if(std::begin(kRemoved), std::end(kRemoved),
+                                         [&](const auto& each) { return each.path == pattern; });
+  return found == std::end(kRemoved) ? nullptr : found;
+}
+
 }  // namespace
+
+bool IsRemovedField(std::string_view path) { return FindRemoved(path) != nullptr; }
 
 void SayInsteadOfRemovedFields(std::string_view root, std::vector<FieldError>* errors) {
   for (FieldError& error : *errors) {
     if (!IsUnknownField(error)) continue;
     const bool below = !std::string_view(error.path).starts_with(root);
-    const std::string pattern = PatternOf(below ? std::string(root) + error.path : error.path);
-    const auto* const found = std::find_if(std::begin(kRemoved), std::end(kRemoved),
-                                           [&](const auto& each) { return each.path == pattern; });
-    if (found == std::end(kRemoved)) continue;
+    const RemovedField* const found =
+        FindRemoved(below ? std::string(root) + error.path : error.path);
+    if (found == nullptr) continue;
     error.message = std::string(kUnknownField) + "; " + std::string(found->instead);
   }
 }

@@ -9,6 +9,7 @@
 
 namespace lambdadnn {
 
+bool IsRemovedField(std::string_view path);
 // Says so in the errors about unknown fields, whose paths lie below `root` ("platform.") or begin
 // with it.
 void SayInsteadOfRemovedFields(std::string_view root, std::vector<FieldError>* errors);

@@ -2,6 +2,7 @@
 """What tests on a whole cluster begin with: a cluster of their own, or the one that
 LAMBDADNN_CLUSTER_DIR names, which stays. Needs root, and once the parts of the cluster
 (scripts/cluster.sh build)."""
+import json
 import os
 import pathlib
 import subprocess
@@ -161,4 +162,6 @@ class BesideOperator(ClusterCase):
                 stdout=log, stderr=log, env={**os.environ, "NO_PROXY": "*", "no_proxy": "*"})
 
     def told(self):
-        return (self.folder / "operator.log").read_text()[-4000:]
+        said = [(job["metadata"]["name"], job.get("status", {}).get("conditions"))
+                for job in self.kube.get(jobs_in(self.SPACE))["items"]]
+        return f"{json.dumps(said, indent=1)[:6000]}\n{(self.folder / 'operator.log').read_text()[-4000:]}"

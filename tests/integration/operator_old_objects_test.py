@@ -2,8 +2,10 @@
 """An upgrade of the API under stored jobs: objects with the fields of before (docs/operations.md, Fields
 that have changed) stay in the API server while CRD and operator are replaced, on a real API server. One
 that has finished stays as it is; one that has not is told the new names, and its checkpoint trains on
-under a new job."""
+under a new job. The CRD is even newer than the operator then: jobs run under it as ever, and one with a
+field that the operator does not know waits."""
 import copy
+import json
 import os
 import re
 import signal
@@ -25,6 +27,17 @@ TEXT = {"type": "string"}
 ANYTHING = {**FREE, "properties": {  # with those that can be selected by
     "spec": {**FREE, "properties": {"suspend": {"type": "boolean"}, "backend": TEXT}},
     "status": {**FREE, "properties": {"phase": TEXT}}}}
+NEW = "fromTheFuture"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+
+
+def newer(version):
+    """A version of the CRD with fields and a column that a later release may add."""
+    parts = version["schema"]["openAPIV3Schema"]["properties"]
+    for part in (parts["spec"]["properties"]["training"], parts["spec"], parts["status"]):
+        part["properties"][NEW] = TEXT
+    version["additionalPrinterColumns"].append(
+        {"name": "Future", "type": "string", "jsonPath": f".status.{NEW}"})
 
 
 def mebibytes(quantity):
@@ -74,11 +87,10 @@ class OldObjects(unittest.TestCase):
             os.kill(pid, signal.SIGKILL)
         self.cluster.wait_for("no function", lambda: not self.cluster.functions())
 
-    def schema(self, schema):
-        crd = yaml.safe_load(job_crd.CRD.read_text())
-        versions = copy.deepcopy(crd["spec"]["versions"])
-        if schema is not None:
-            versions[0]["schema"]["openAPIV3Schema"] = schema
+    def define(self, change):
+        # Each field of its own, also where the file has an anchor.
+        versions = json.loads(json.dumps(yaml.safe_load(job_crd.CRD.read_text())["spec"]["versions"]))
+        change(versions[0])
         code, answer = self.cluster.api("PATCH", CRDS, {"spec": {"versions": versions}})
         self.assertEqual(code, 200, answer)
 
@@ -114,10 +126,10 @@ class OldObjects(unittest.TestCase):
         self.end()
 
         place = self.move_place(job)
-        self.schema(ANYTHING)
+        self.define(lambda version: version["schema"].update(openAPIV3Schema=ANYTHING))
         for each in (job, done):
             self.write(cluster.job_path(each["metadata"]["name"]), as_before(each))
-        self.schema(None)
+        self.define(newer)
         self.operate("after")
 
         failed = cluster.wait_for("it is told", lambda: cluster.condition(cluster.get("long"), "Failed"), 60)
@@ -133,8 +145,19 @@ class OldObjects(unittest.TestCase):
         # Nothing is lost: neither what it had trained, nor the old object's own fields.
         self.assertTrue(list(place.glob("checkpoints/*/*/manifest.json")))
         self.assertEqual("registry.example/worker:1", cluster.get("long")["spec"]["runtime"]["image"])
-        cluster.create_job(cluster.manifest("next", **{**LONG, "checkpoint": {
-            "intervalSeconds": 1, "resumeFrom": f"file://{place}"}}))
+        path = cluster.manifest("next", **{
+            **LONG, "training": {**LONG["training"], NEW: "x"},
+            "checkpoint": {"intervalSeconds": 1, "resumeFrom": f"file://{place}"}})
+        asked = json.loads(path.read_text())
+        cluster.wait_for("the newer CRD serves", lambda: NEW in cluster.api(
+            "POST", f"{cluster.job_path()}?dryRun=All", asked)[1]["spec"]["training"])
+        cluster.create_job(path)
+        [told] = cluster.wait_for("it is told that it waits", lambda: [
+            event["note"] for event in cluster.api("GET", EVENTS)[1]["items"]
+            if event["reason"] == "SpecUnreadable"])
+        self.assertIn(f"spec.training.{NEW}", told)
+        self.assertEqual([None, {}], [cluster.get("next").get("status", {}).get("plan"), cluster.functions()])
+        cluster.patch_job("next", {"spec": {"training": {NEW: None}}})
         following = cluster.wait_complete("next", seconds=240)
         self.assertEqual(reference, following["status"]["model"]["digest"])
         self.assertGreaterEqual(following["status"]["plan"]["firstIteration"], 1)

@@ -195,6 +195,9 @@ no {{ .what }} are allowed here; leave the field out
 {{- end }}
 {{- $message := include "lambdadnn.podSentence" (dict "list" $list "name" $name "field" $field "what" (index . 2)) }}
 {{- $expression := printf "!has(%s) || (%s)" $of ($admits | replace "\n" " ") }}
+{{- if hasPrefix "workers." $field }}
+{{- $expression = printf "!has(object.spec.podTemplate.workers) || %s" $expression }}
+{{- end }}
 {{- $validations = append $validations (dict "expression" $expression "message" $message "reason" "Forbidden") }}
 {{- end }}
 {{- end }}

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/admission/job_readings.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "common/json/json_path.h"
+#include "common/json/unknown_field.h"
 #include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
 #include "operator/api/job_id.h"
 #include "operator/api/job_validation.h"
+#include "operator/api/removed_fields.h"
 #include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
@@ -53,6 +58,10 @@ Status OfEarlierApi(const Job& job, const Status& problem) {
       (problem.ok() ? "" : ": " + problem.message()));
 }
 
+bool IsNewer(const FieldError& error) {
+  return error.path.starts_with("spec.") && IsUnknownField(error) && !IsRemovedField(error.path);
+}
+
 }  // namespace
 
 JobReading ReadJob(const Json& object, const JobReading* before) {
@@ -75,13 +84,21 @@ JobReading ReadJob(const Json& object, const JobReading* before) {
   } else {
     Json written = object;
     written.erase("status");
-    reading.invalid = ToStatus(ValidateJob(written));
+    std::vector<FieldError> invalid = ValidateJob(written);
+    std::erase_if(invalid, IsNewer);
+    reading.invalid = ToStatus(invalid);
   }
+  const auto newer =
+      std::stable_partition(problems.spec.begin(), problems.spec.end(), std::not_fn(IsNewer));
+  const bool is_over = IsEnding(reading.job) || IsFinished(reading.job);
+  if (!of_earlier_api && !is_over) reading.newer = ToStatus({newer, problems.spec.end()});
+  problems.spec.erase(newer, problems.spec.end());
   // It names every problem, in the words of the API.
   reading.problem = reading.invalid.ok() ? ToStatus(problems.spec) : reading.invalid;
   if (of_earlier_api) reading.problem = OfEarlierApi(reading.job, reading.problem);
   reading.spec_read = problems.spec.empty() && !of_earlier_api;
   reading.unreadable = ToStatus(problems.remembered);
+  if (reading.unreadable.ok()) reading.unreadable = reading.newer;
   reading.passed_over = std::move(problems.passed_over);
   return reading;
 }

@@ -17,13 +17,18 @@ struct JobReading {
   ObjectVersion version;
   // Without the status of an earlier object (ForgetEarlierObject).
   Job job;
-  // Why what the user wrote cannot be used as it is; OK = it can.
+  // Why what the user wrote cannot be used as it is, beside `newer`; OK = it can.
   Status problem;
-  // What of status this version cannot go on from; OK = nothing.
+  // Fields of its spec that this version does not know, of the newer CRD that let them in; OK =
+  // none.
+  Status newer;
+  // Why the job is left alone: these, or what of status this version cannot go on from; OK =
+  // neither.
   Status unreadable;
   // What of status is taken as not written.
   std::vector<FieldError> passed_over;
-  // Whatever the values of its spec are; false for a job of an earlier API too.
+  // Whatever the values of its spec are; false for a job of an earlier API too, and true for one
+  // of a newer one.
   bool spec_read = false;
   bool whole = false;  // nothing of it had any problem
   Status invalid;      // what validation says of the spec of this generation

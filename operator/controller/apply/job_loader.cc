@@ -86,8 +86,9 @@ Status JobLoader::Load(Pass* pass) {
   pass->snapshot.unreadable = read.unreadable;
   if (const std::string why = pass->memory->TakeLeftAlone();
       !why.empty() && dependencies_.record_event) {
-    dependencies_.record_event(MakeEvent(
-        read.job, MakeCondition(kConditionDegraded, true, Reason::kStatusUnreadable, why)));
+    const Reason reason = read.newer.ok() ? Reason::kStatusUnreadable : Reason::kSpecUnreadable;
+    dependencies_.record_event(
+        MakeEvent(read.job, MakeCondition(kConditionDegraded, true, reason, why)));
   }
   if (options_.tenants.has_value() && read.problem.ok()) {
     UseOperatorStore(*options_.tenants, &pass->snapshot.job);

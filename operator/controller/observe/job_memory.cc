@@ -87,7 +87,12 @@ void JobMemory::Use(std::shared_ptr<const JobReading> reading) {
 
 void JobMemory::WarnOf(const JobReading& reading) {
   std::string told;
-  if (!reading.unreadable.ok()) {
+  if (!reading.newer.ok()) {
+    told =
+        "the job is left alone: its spec has fields that this version does not know; run the "
+        "version of the CRD that is applied: " +
+        reading.newer.message();
+  } else if (!reading.unreadable.ok()) {
     told =
         "the job is left alone: this version cannot read what its status says, which it decides "
         "from; run the version that wrote it: " +

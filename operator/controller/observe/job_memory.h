@@ -114,8 +114,8 @@ class JobMemory {
   // Whether there are slices of functions that were started when the store had another address.
   bool AnyStartedAtOtherEndpoint() const;
 
-  // Why the job is left alone, once for each part of its status that cannot be read; "" = none, or
-  // taken before.
+  // Why the job is left alone, once for each part of it that cannot be read; "" = none, or taken
+  // before.
   std::string TakeLeftAlone() { return std::exchange(left_alone_, ""); }
 
  private:
@@ -133,7 +133,7 @@ class JobMemory {
   void ChargeSlice(SliceFact* slice, const Platform& platform);
 
   std::shared_ptr<const JobReading> reading_;
-  std::string warned_of_;   // in its status
+  std::string warned_of_;
   std::string left_alone_;  // why, until it is taken
 };
 

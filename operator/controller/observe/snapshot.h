@@ -32,7 +32,7 @@ struct JobSnapshot {
   Job job;
   // Why what the user wrote cannot be used as it is (decoding, validation); OK = it can.
   Status problem;
-  // What of status this version cannot continue from; OK = nothing.
+  // What of the job this version cannot go on from, so that it is left alone; OK = nothing.
   Status unreadable;
   // Why the job may not reach what it names (TenantRules); OK = it may.
   Status reach;
