@@ -29,7 +29,8 @@ std::string EncodeProgress(const ProgressLine& line);
 // {"type":"completed", ..., "length": bytes before this field, "xxh3": "…"}
 std::string EncodeRecord(const SliceRecord& record);
 
-// nullopt: a line of a type that this version does not know; skip it.
+// Without the fields that this version does not know. nullopt: a line of a type that it does not
+// know; skip it.
 Result<std::optional<std::variant<ProgressLine, SliceRecord>>> DecodeSliceLine(
     std::string_view line);
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
+#include <vector>
 
 #include "common/base/bytes.h"
 #include "common/base/text.h"
 #include "common/json/dump_json.h"
+#include "common/json/unknown_field.h"
 #include "common/protocol/codec_internal.h"
 #include "common/protocol/slice_codec.h"
 #include "common/protocol/usage_codec.h"
@@ -181,6 +183,12 @@ SliceRecord ReadRecord(JsonReader& reader, std::vector<FieldError>* errors) {
   return record;
 }
 
+// A function may be newer than the operator that reads its lines.
+Status BesideUnknownFields(std::vector<FieldError> errors) {
+  std::erase_if(errors, IsUnknownField);
+  return ToStatus(errors);
+}
+
 Status CheckSeal(std::string_view line) {
   const size_t at = line.rfind(kSeal);
   if (at == std::string_view::npos) return InvalidArgumentError("the record has no length");
@@ -253,7 +261,7 @@ Result<std::optional<std::variant<ProgressLine, SliceRecord>>> DecodeSliceLine(
   LDNN_RETURN_IF_ERROR(ToStatus(errors));
   if (type == "progress" || type == "heartbeat") {
     ProgressLine progress = ReadProgress(reader, type == "heartbeat", &errors);
-    LDNN_RETURN_IF_ERROR(ToStatus(errors));
+    LDNN_RETURN_IF_ERROR(BesideUnknownFields(std::move(errors)));
     return Line(progress);
   }
   if (type == "completed" || type == "failed") {
@@ -262,7 +270,7 @@ Result<std::optional<std::variant<ProgressLine, SliceRecord>>> DecodeSliceLine(
     if ((type == "failed") != (record.outcome == SliceOutcome::kFailed)) {
       reader.Report("outcome", "does not fit the line's type");
     }
-    LDNN_RETURN_IF_ERROR(ToStatus(errors));
+    LDNN_RETURN_IF_ERROR(BesideUnknownFields(std::move(errors)));
     return Line(std::move(record));
   }
   return Line(std::nullopt);
