@@ -64,6 +64,10 @@ std::string PadRight(std::string_view text, size_t columns) {
   return padded;
 }
 
+std::string CountOf(int64_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) {

@@ -2,6 +2,7 @@
 // Small text helpers that the standard library lacks.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,8 @@ std::string Join(std::span<const std::string> parts, std::string_view separator)
 std::string_view Trim(std::string_view text);
 // With spaces after it, where it has fewer code points than `columns`.
 std::string PadRight(std::string_view text, size_t columns);
+// "1 GPU", "2 GPUs". Of nouns whose plural ends in s.
+std::string CountOf(int64_t count, std::string_view noun);
 // Of ASCII letters alone.
 std::string LowerCase(std::string_view text);
 

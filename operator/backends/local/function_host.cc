@@ -147,7 +147,7 @@ std::vector<std::string> FunctionHost::FreeGpus(const FunctionGroup& group) cons
 }
 
 Status FunctionHost::CheckCapacity(const FunctionGroup& group) const {
-  const std::string all = std::to_string(gpus()) + (gpus() == 1 ? " GPU" : " GPUs");
+  const std::string all = CountOf(std::ssize(options_.gpus), "GPU");
   if (group.gpu > std::ssize(options_.gpus)) {
     return UnimplementedError("a function wants a GPU, and its host has " + all +
                               "; leave out spec.functions.gpu, or run on a machine with one");

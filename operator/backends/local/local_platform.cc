@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "common/base/statistics.h"
+#include "common/base/text.h"
 #include "common/plan/money.h"
 #include "operator/backends/local/cgroups.h"
 
@@ -103,9 +104,7 @@ std::string DescribePlatform(const Machine& machine, const Platform& platform) {
   std::snprintf(text, sizeof text, "%.3g %s, %.3g GiB of memory", machine.cpus,
                 machine.cpus == 1 ? "core" : "cores", machine.memory_mib / 1024);
   std::string described = text;
-  if (const size_t gpus = machine.gpus.size(); gpus > 0) {
-    described += ", " + std::to_string(gpus) + (gpus == 1 ? " GPU" : " GPUs");
-  }
+  if (!machine.gpus.empty()) described += ", " + CountOf(std::ssize(machine.gpus), "GPU");
   if (!platform.store_bytes_per_second.known()) return described;
   char store[100];
   std::snprintf(store, sizeof store, "; store: %.0f MB/s, %.2f ms a request",

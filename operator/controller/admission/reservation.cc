@@ -82,11 +82,12 @@ std::string DescribeReservation(const Reservation& reservation, const Reservatio
   std::vector<std::string> amounts;
   if (capacity.memory_mib > 0) amounts.push_back(Whole(reservation.memory_mib) + " MiB");
   if (capacity.milli_cpu > 0) amounts.push_back(Whole(reservation.milli_cpu) + " mCPU");
-  if (capacity.functions > 0)
-    amounts.push_back(Whole(reservation.functions) +
-                      (reservation.functions == 1 ? " function" : " functions"));
-  if (capacity.gpus > 0 && reservation.gpus > 0)
-    amounts.push_back(Whole(reservation.gpus) + (reservation.gpus == 1 ? " GPU" : " GPUs"));
+  if (capacity.functions > 0) {
+    amounts.push_back(CountOf(std::llround(reservation.functions), "function"));
+  }
+  if (capacity.gpus > 0 && reservation.gpus > 0) {
+    amounts.push_back(CountOf(std::llround(reservation.gpus), "GPU"));
+  }
   if (amounts.size() < 2) return Join(amounts, "");
   const std::string last = std::move(amounts.back());
   amounts.pop_back();

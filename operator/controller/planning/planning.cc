@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "common/base/text.h"
 #include "common/plan_json/plan_json.h"
 #include "operator/api/peer_channel.h"
 #include "operator/planner/extended_model.h"
@@ -365,20 +366,17 @@ bool WithinPlatform(const JobSpec& spec, const Plan& plan, const Platform& platf
 }
 
 std::string DescribePlan(const Plan& plan) {
-  const auto counted = [](int64_t count, const std::string& noun) {
-    return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-  };
   std::string functions =
-      counted(plan.functions, "function") + " of " + std::to_string(plan.memory_mib) + " MiB";
+      CountOf(plan.functions, "function") + " of " + std::to_string(plan.memory_mib) + " MiB";
   if (plan.sample_memory_mib > 0) {
     functions +=
         " (samples stream through " + std::to_string(plan.sample_memory_mib) + " of these)";
   }
   if (plan.aggregation.placement == Placement::kWorkers) {
     return functions + " that serve as well (" +
-           counted(plan.aggregation.servers(), "parameter server") + ")";
+           CountOf(plan.aggregation.servers(), "parameter server") + ")";
   }
-  return functions + " and " + counted(plan.aggregation.server_functions(), "parameter server");
+  return functions + " and " + CountOf(plan.aggregation.server_functions(), "parameter server");
 }
 
 PlanRecord RecordOf(const Plan& plan, const std::string& reason, double elapsed_seconds,
