@@ -11,8 +11,7 @@ namespace {
 
 // How many of `samples` are looked at.
 int64_t Checked(const DatasetInfo& info, int64_t samples) {
-  int64_t bytes = sizeof(float);
-  for (const int64_t dimension : info.feature_shape) bytes *= dimension;
+  const auto bytes = static_cast<int64_t>(sizeof(float)) * ElementsIn(info.feature_shape);
   return std::min({samples, kCheckedRecords, std::max<int64_t>(kCheckedBytes / bytes, 1)});
 }
 

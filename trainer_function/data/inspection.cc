@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -54,8 +53,7 @@ class SetInspector {
         highest_(FeatureCount(info)) {}
 
   static size_t FeatureCount(const DatasetInfo& info) {
-    return static_cast<size_t>(std::accumulate(info.feature_shape.begin(), info.feature_shape.end(),
-                                               int64_t{1}, std::multiplies<>()));
+    return static_cast<size_t>(ElementsIn(info.feature_shape));
   }
 
   void Add(const Batch& batch) {

@@ -35,22 +35,17 @@ Result<std::vector<Range>> Normalize(std::span<const Range> ranges, int64_t samp
   return joined;
 }
 
-int64_t ElementsOf(const SampleLayout& layout) {
-  int64_t elements = 1;
-  for (const int64_t dimension : layout.feature_shape) elements *= dimension;
-  return elements;
-}
-
 int64_t BytesOfOne(const SampleLayout& layout) {
   const int64_t each = layout.byte_features ? 1 : static_cast<int64_t>(sizeof(float));
-  return std::max<int64_t>(1, ElementsOf(layout) * each);
+  return std::max<int64_t>(1, ElementsIn(layout.feature_shape) * each);
 }
 
 // Of `samples`. Vectors that grow by doubling would need three times the samples' memory at their
 // peak.
 void Reserve(const SampleLayout& layout, int64_t samples, int64_t most_elements,
              SampleBlock& block) {
-  const auto count = static_cast<size_t>(std::min(samples * ElementsOf(layout), most_elements));
+  const auto count =
+      static_cast<size_t>(std::min(samples * ElementsIn(layout.feature_shape), most_elements));
   if (layout.byte_features) {
     block.byte_values.reserve(count);
   } else {
@@ -143,7 +138,7 @@ void SampleMemory::Begin(SampleReader& reader) {
   reader.ForgetBadSamples();
   if (streams()) {
     // So much was planned for.
-    Reserve(layout, kept_, kept_ * ElementsOf(layout), block_);
+    Reserve(layout, kept_, kept_ * ElementsIn(layout.feature_shape), block_);
     fingerprints_.reserve(static_cast<size_t>(samples_));
   } else {
     // No more numbers are believed in than the files have bytes; compressed ones grow beyond it.
@@ -184,7 +179,8 @@ Status SampleMemory::LoadPiece(SampleReader& reader, const Range& piece) {
     return OkStatus();
   }
   SampleBlock block;
-  Reserve(reader.layout(), piece.size(), piece.size() * ElementsOf(reader.layout()), block);
+  Reserve(reader.layout(), piece.size(), piece.size() * ElementsIn(reader.layout().feature_shape),
+          block);
   LDNN_RETURN_IF_ERROR(reader.Read(std::span(&piece, 1), block));
   for (int64_t slot = 0; slot < piece.size(); ++slot) {
     fingerprints_.push_back(FingerprintOf(block, piece.size(), slot));
@@ -212,7 +208,8 @@ Status SampleMemory::Fetch(SampleReader& reader, std::span<const int64_t> indice
   fetched_.clear();
   fetched_block_ = SampleBlock();
   const auto samples = static_cast<int64_t>(wanted.size());
-  Reserve(reader.layout(), samples, samples * ElementsOf(reader.layout()), fetched_block_);
+  Reserve(reader.layout(), samples, samples * ElementsIn(reader.layout().feature_shape),
+          fetched_block_);
   Status status;
   const size_t at_once = check ? kFetchedAtOnce : wanted.size();
   for (size_t begin = 0; begin < wanted.size() && status.ok(); begin += at_once) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -52,9 +51,9 @@ class StoredDataset final : public Dataset {
         augmentation_(config.augment),
         train_(std::move(train)),
         test_(std::move(test)),
-        stored_elements_(Product(stored_shape)),
+        stored_elements_(ElementsIn(stored_shape)),
         stored_size_(SizeOf(stored_shape)),
-        elements_(Product(info_.feature_shape)),
+        elements_(ElementsIn(info_.feature_shape)),
         size_(SizeOf(info_.feature_shape)),
         scalings_(MakeScalings(config, train_->layout().byte_features)),
         scaled_alike_(elements_ / static_cast<int64_t>(scalings_.size())),
@@ -166,10 +165,6 @@ class StoredDataset final : public Dataset {
     batch.feature_shape = info_.feature_shape;
     batch.features.resize(samples * static_cast<size_t>(elements_));
     return batch;
-  }
-
-  static int64_t Product(const std::vector<int64_t>& shape) {
-    return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   }
 
   // Of images.

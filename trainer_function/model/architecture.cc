@@ -2,8 +2,6 @@
 #include "trainer_function/model/architecture.h"
 
 #include <cmath>
-#include <functional>
-#include <numeric>
 #include <utility>
 
 #include "common/base/text.h"
@@ -12,10 +10,6 @@
 
 namespace lambdadnn {
 namespace {
-
-int64_t Product(const std::vector<int64_t>& shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-}
 
 Layer Simple(LayerKind kind) {
   Layer layer;
@@ -92,7 +86,7 @@ Status AppendConvolutions(const ModelParameters& parameters, size_t dimensions,
   architecture.layers.push_back(Simple(LayerKind::kFlatten));
   return AppendDense(parameters,
                      dimensions == 1 ? std::vector<int64_t>{64} : std::vector<int64_t>{128},
-                     Product(shape), architecture);
+                     ElementsIn(shape), architecture);
 }
 
 }  // namespace
@@ -110,7 +104,7 @@ std::vector<int64_t> Layer::weight_shape() const {
   }
 }
 
-int64_t Layer::fan_in() const { return Product(weight_shape()) / out; }
+int64_t Layer::fan_in() const { return ElementsIn(weight_shape()) / out; }
 
 Result<OutputForm> FindOutputForm(Loss loss, const DatasetInfo& dataset) {
   OutputForm form;
@@ -173,11 +167,11 @@ Result<Architecture> BuildArchitecture(const ModelConfig& model, const DatasetIn
   LDNN_ASSIGN_OR_RETURN(static_cast<OutputForm&>(architecture), FindOutputForm(loss, dataset));
   if (model.name == "logistic") {
     LDNN_RETURN_IF_ERROR(parameters.Allow({}));
-    architecture.input_shape = {Product(dataset.feature_shape)};
+    architecture.input_shape = {ElementsIn(dataset.feature_shape)};
     architecture.layers = {Linear("linear", architecture.input_shape[0], architecture.outputs)};
   } else if (model.name == "mlp") {
     LDNN_RETURN_IF_ERROR(parameters.Allow({"dropout", "hidden"}));
-    architecture.input_shape = {Product(dataset.feature_shape)};
+    architecture.input_shape = {ElementsIn(dataset.feature_shape)};
     LDNN_RETURN_IF_ERROR(
         AppendDense(parameters, {128, 64}, architecture.input_shape[0], architecture));
   } else if (model.name == "cnn" || model.name == "cnn1d") {
@@ -197,7 +191,7 @@ ParameterManifest MakeManifest(const Architecture& architecture) {
   ParameterManifest manifest;
   int64_t offset = 0;
   const auto append = [&](std::string name, std::vector<int64_t> shape) {
-    const int64_t size = Product(shape);
+    const int64_t size = ElementsIn(shape);
     manifest.push_back({std::move(name), std::move(shape), offset, size});
     offset += size;
   };

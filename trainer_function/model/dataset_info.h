@@ -9,6 +9,14 @@
 
 namespace lambdadnn {
 
+// How many numbers there are in a tensor of this shape. It must fit, as that of a data set's
+// samples is known to do.
+inline int64_t ElementsIn(const std::vector<int64_t>& shape) {
+  int64_t elements = 1;
+  for (const int64_t extent : shape) elements *= extent;
+  return elements;
+}
+
 // What reading one sample by itself takes of the store. Without requests it cannot be read so: the
 // files can only be read from their begin (compressed), or there are none.
 struct SingleRead {

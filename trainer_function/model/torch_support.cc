@@ -24,12 +24,6 @@ constexpr int64_t kNoneIgnored = -100;  // PyTorch's: labels are from 0 on
 // float32 holds every whole number up to this one.
 constexpr float kLargestExact = 1 << 24;
 
-int64_t Elements(const std::vector<int64_t>& shape) {
-  int64_t count = 1;
-  for (const int64_t dimension : shape) count *= dimension;
-  return count;
-}
-
 // Ends before the copy has: it is ordered before what uses the tensor, and LibTorch keeps the
 // page-locked memory for as long as it takes.
 at::Tensor ToDevice(const at::Tensor& host, ComputeDevice device) {
@@ -142,9 +136,9 @@ std::string TorchErrorText(const std::exception& error) {
 
 Status CheckBatch(const Batch& batch, const std::vector<int64_t>& sample_shape,
                   const OutputForm& form) {
-  const int64_t features = Elements(sample_shape);
+  const int64_t features = ElementsIn(sample_shape);
   const auto count = [](const auto& values) { return static_cast<int64_t>(values.size()); };
-  if (batch.samples < 0 || Elements(batch.feature_shape) != features ||
+  if (batch.samples < 0 || ElementsIn(batch.feature_shape) != features ||
       count(batch.features) != batch.samples * features) {
     return InvalidArgumentError("a batch of " + std::to_string(batch.samples) +
                                 " samples does not fit the model, which takes " +

@@ -186,8 +186,6 @@ Status WorkerRole::LimitMemory() {
   if (plan_.sample_memory_mib == 0) return OkStatus();
   constexpr int64_t kMib = 1 << 20;
   const DatasetInfo& info = dataset_->info();
-  int64_t elements = 1;
-  for (const int64_t dimension : info.feature_shape) elements *= dimension;
   const bool mixes = request_.training.dataset.augment.mixup_alpha > 0;
   SampleShare share;
   for (const Range& range : order_.RankSamples(plan_.functions, rank_)) {
@@ -196,7 +194,7 @@ Status WorkerRole::LimitMemory() {
   share.test = test_samples_.size();
   share.sample_bytes = info.loaded_sample_bytes;
   share.batch_samples = (plan_.local_batch_size + kMaxExtraSamples) * (mixes ? 2 : 1);
-  share.batch_bytes = share.batch_samples * elements * kFloatBytes;
+  share.batch_bytes = share.batch_samples * ElementsIn(info.feature_shape) * kFloatBytes;
   const int64_t bytes = plan_.sample_memory_mib * kMib;
   if (bytes < WholeShareBytes(share) && bytes < LeastShareBytes(share)) {
     const auto least = LeastShareBytes(share) / kMib + 1;
