@@ -170,13 +170,7 @@ Status WriteCheckpointPart(const RoleContext& context, int64_t iteration, int sh
   std::vector<ByteView> payload = {BytesOf(state.weights, state.elements, elements)};
   for (const auto& vector : state.vectors)
     payload.push_back(BytesOf(vector, state.elements, elements));
-  ObjectHeader header;
-  header.job = Xxh3(AsBytes(context.request.job.uid));
-  header.plan_revision = context.request.plan.revision;
-  header.incarnation = context.request.incarnation;
-  header.iteration = iteration;
-  header.base_version = iteration;
-  header.kind = ObjectKind::kOptimizer;
+  ObjectHeader header = HeaderOf(context.request, ObjectKind::kOptimizer, iteration);
   header.shard = shard;
   header.elements = elements;
   header.weights_xxh3 = Xxh3(payload[0]);

@@ -21,14 +21,8 @@ namespace {
 using Sums = std::array<double, 4>;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-ObjectHeader HeaderOf(const RoleContext& context, int64_t version, int rank) {
-  ObjectHeader header;
-  header.job = Xxh3(AsBytes(context.request.job.uid));
-  header.plan_revision = context.request.plan.revision;
-  header.incarnation = context.request.incarnation;
-  header.iteration = version;
-  header.base_version = version;
-  header.kind = ObjectKind::kEvaluation;
+ObjectHeader HeaderOfPart(const RoleContext& context, int64_t version, int rank) {
+  ObjectHeader header = HeaderOf(context.request, ObjectKind::kEvaluation, version);
   header.data_type = DataType::kFloat64;
   header.rank = rank;
   return header;
@@ -39,7 +33,7 @@ Result<EvaluationPart> ReadPart(const RoleContext& context, int64_t version, int
   LDNN_ASSIGN_OR_RETURN(const Bytes bytes, context.store.Get(key));
   LDNN_ASSIGN_OR_RETURN(const ObjectHeader header, DecodeHeader(bytes));
   const ByteView payload = ByteView(bytes).subspan(kObjectHeaderBytes);
-  ObjectHeader expected = HeaderOf(context, version, rank);
+  ObjectHeader expected = HeaderOfPart(context, version, rank);
   expected.samples = header.samples;
   expected.loss_sum = header.loss_sum;
   expected.payload_bytes = sizeof(Sums);
@@ -74,7 +68,7 @@ Status WriteEvaluationPart(const RoleContext& context, int64_t version, int rank
       part.absolute_error_sum.value_or(kNone),
       part.weight_sum.value_or(kNone),
   };
-  ObjectHeader header = HeaderOf(context, version, rank);
+  ObjectHeader header = HeaderOfPart(context, version, rank);
   header.samples = part.samples;
   header.loss_sum = part.loss_sum;
   const ByteView payload = std::as_bytes(std::span(sums));

@@ -17,6 +17,17 @@ ExchangeCodec::ExchangeCodec(const ExchangeScope& scope, const std::string& job_
 ExchangeCodec::ExchangeCodec(const SliceRequest& request)
     : ExchangeCodec(ScopeOf(request), request.job.uid, request.plan.block_elements) {}
 
+ObjectHeader HeaderOf(const SliceRequest& request, ObjectKind kind, int64_t iteration) {
+  ObjectHeader header;
+  header.job = Xxh3(AsBytes(request.job.uid));
+  header.plan_revision = request.plan.revision;
+  header.incarnation = request.incarnation;
+  header.iteration = iteration;
+  header.base_version = iteration;
+  header.kind = kind;
+  return header;
+}
+
 ObjectHeader ExchangeCodec::HeaderOf(const ExchangeObjectName& name,
                                      const TransferMetadata& metadata, ByteView payload) const {
   LDNN_CHECK(payload.size() == PayloadBytes(name.kind, metadata.elements, block_elements_),

@@ -16,6 +16,9 @@ inline ExchangeScope ScopeOf(const SliceRequest& request) {
   return {request.store.prefix, request.plan.revision, request.incarnation};
 }
 
+// Of an object that the slice writes of this iteration: whose it is, and of what kind.
+ObjectHeader HeaderOf(const SliceRequest& request, ObjectKind kind, int64_t iteration);
+
 class ExchangeCodec {
  public:
   // Of the job with this uid, in this revision and incarnation; `block_elements` are the plan's.
