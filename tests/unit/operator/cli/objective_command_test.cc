@@ -17,7 +17,7 @@ using ::testing::Not;
 // A small part of the space, which is searched at once.
 const std::string kJob =
     "plan -f examples/profiles/1dcnn-imdb.yaml --platform examples/platforms/lambda-s3.yaml "
-    "--set spec.functions.max=24 --set spec.functions.memory.step=1024Mi ";
+    "--set spec.functions.max=12 --set spec.functions.memory.step=1024Mi ";
 
 std::string BookFile(const std::string& text) {
   const std::string file = MakeTempDir() + "/book.yaml";

@@ -137,16 +137,18 @@ std::vector<Evaluated> AllCandidates(const PlannerInput& input) {
 
 // The best by `order`, ties by n, m and the simpler aggregation.
 std::optional<Evaluated> BestOf(const std::vector<Evaluated>& all, const Order& order) {
-  std::optional<Evaluated> best;
+  const Evaluated* best = nullptr;
+  Point least;
   for (const Evaluated& candidate : all) {
     const Point point = candidate.By(order);
     if (!order.Allows(point)) continue;
-    if (!best || order.Better(point, best->By(order)) ||
-        (!order.Better(best->By(order), point) && SimplerAggregation(candidate.plan, best->plan))) {
-      best = candidate;
+    if (best == nullptr || order.Better(point, least) ||
+        (!order.Better(least, point) && SimplerAggregation(candidate.plan, best->plan))) {
+      best = &candidate;
+      least = point;
     }
   }
-  return best;
+  return best == nullptr ? std::nullopt : std::optional(*best);
 }
 
 void ExpectSame(const PlannerInput& input, const std::optional<Evaluated>& expected,

@@ -106,7 +106,7 @@ inline PlannerInput RandomExtendedInput(uint64_t seed) {
   limits.optimizer_state_vectors = choose.Whole(0, 2);
   Platform& platform = input.platform;
   platform.memory = {.min_mib = 128, .max_mib = 128 + 128 * choose.Whole(0, 6), .step_mib = 128};
-  platform.max_functions = choose.Whole(3, 14);
+  platform.max_functions = choose.Whole(3, 10);
   platform.milli_cpu_per_gib = choose.Chance(0.5) ? choose.Real(200, 2000) : 0;
   platform.total_milli_cpu = choose.Chance(0.5) ? choose.Real(500, 8000) : 0;
   platform.total_memory_mib = choose.Chance(0.3) ? choose.Real(500, 8000) : 0;

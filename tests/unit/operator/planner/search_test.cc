@@ -184,7 +184,7 @@ TEST(BestFirstSearch, OneBelowIsEnough) {
   }
 }
 
-// 12 functions of at most 3 sizes, of which nothing can run: each candidate is told why.
+// 8 functions of at most 3 sizes, of which nothing can run: each candidate is told why.
 TEST(SearchSummary, RefusalsEqualBruteForceWhereNothingRuns) {
   for (const Limit limit :
        {Limit::kMemory, Limit::kQuota, Limit::kFunctions, Limit::kNodes, Limit::kFunctionTimeout}) {
@@ -194,7 +194,7 @@ TEST(SearchSummary, RefusalsEqualBruteForceWhereNothingRuns) {
     input.limits.min_memory_mib.reset();
     Platform& platform = input.platform;
     platform.memory = {.min_mib = 512, .max_mib = 1024, .step_mib = 256};
-    platform.max_functions = limit == Limit::kFunctions ? 1 : 12;
+    platform.max_functions = limit == Limit::kFunctions ? 1 : 8;
     platform.milli_cpu_per_gib = 500;
     if (limit == Limit::kMemory) input.profile.worker_base_memory_mib = 900;
     if (limit == Limit::kMemory) platform.memory.max_mib = 768;

@@ -122,6 +122,7 @@ TEST_P(SliceCost, TwoLengthsDifferByTheFormulaTimesTheirIterations) {
   job.spread = GetParam().spread;
   job.placement = GetParam().placement;
   job.parameters = 6 * 16 * 1024 + 5;
+  job.samples = 3 * job.global_batch;
   if (GetParam().clip) job.optimizer.clip_global_norm = 1;
   job.budget_seconds = 600;
   // Equally long in digits, so that the manifests' text is equally long.

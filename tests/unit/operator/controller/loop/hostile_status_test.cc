@@ -32,11 +32,11 @@ class HostileStatusTest : public JobLifeTest {
     EXPECT_TRUE(RunUntilIteration(30));
     return Stored();
   }
-  // All that a pass computes of an object.
-  void Look(const Json& object) {
+  // All that a pass computes of an object, of whose spec and generation `before` was.
+  void Look(const Json& object, const JobReading& before) {
     const auto remembered = std::make_shared<JobMemory>();
     JobMemory& memory = *remembered;
-    const JobReading decoded = ReadJob(object);
+    const JobReading decoded = ReadJob(object, &before);
     JobSnapshot snapshot;
     snapshot.job = decoded.job;
     snapshot.problem = decoded.problem;
@@ -85,8 +85,10 @@ TEST_F(HostileStatusTest, NoFieldEndsTheOperatorAtAnyTimeOfAJobsLife) {
   Json changed = running;
   changed["spec"]["objective"] = {{"fixed", {{"functions", 2}, {"memory", "1024Mi"}}}};
   for (const Json& object : {running, ending, deleted, suspended, changed}) {
+    const JobReading before = ReadJob(object);
+    ASSERT_TRUE(before.whole);
     ForEachHostileField(object, Json::json_pointer("/status"),
-                        [this](const Json& with) { Look(with); });
+                        [&](const Json& with) { Look(with, before); });
   }
   EXPECT_GT(looks_, 10000);
 }
