@@ -239,22 +239,22 @@ struct SliceRecord {
   RequestLatencies latencies;  // with what repeating them took, as the role sees them
   std::vector<EvaluationPart> evaluations;
   // Role profile: trainingSamples, testSamples, trainingBytes, loadedBytesPerSample,
-  // streamRequestsPerSample, streamBytesPerSample, streamSecondsPerSample, openRequests, openLists,
-  // loadRequestsPerSample, parameters,
-  // classes, baseMemoryMib, leastMemoryMib, bytesPerSample, storeRequestSeconds,
-  // storeBytesPerSecond, storeDeviationSeconds, StoreStreamsMetric() of each of kProbedStreams,
-  // missSeconds, directSeconds, directDeviationSeconds, directBytesPerSecond,
-  // mergeBytesPerSecond, checkpointSeconds, restoreSeconds, loadSeconds; and
-  // CPU time:
-  // startCpuSeconds, loadCpuSecondsPerSample, streamCpuSecondsPerSample, stepCpuSeconds,
-  // iterationCpuSeconds, checkpointCpuSeconds, finishCpuSeconds, pushCpuSeconds,
-  // pushCpuSecondsPerByte, pullCpuSeconds, pullCpuSecondsPerByte, the same with direct before Push,
-  // Pull, Send and Pair, missCpuSeconds, disturbedCpuSeconds, updateCpuSecondsPerByte,
-  // serverIterationCpuSeconds, serverShardCpuSeconds, serverChildCpuSeconds,
-  // serverCpuSecondsPerByte, serverChildCpuSecondsPerByte (docs/theory.md, section 3). Roles worker
-  // and server, where functions reach each other: doorbellsSent, doorbellsReceived,
-  // doorbellsDropped, peerObjects, peerObjectBytes, peersConnected, peersLost, peersUnread,
-  // peersRefused (docs/formats.md, "Slices").
+  // streamRequestsPerSample, streamBytesPerSample, streamSecondsPerSample, openRequests,
+  // openLists, loadRequestsPerSample, parameters, buffers, classes, baseMemoryMib, leastMemoryMib,
+  // bytesPerSample, storeRequestSeconds, storeBytesPerSecond, storeDeviationSeconds,
+  // StoreStreamsMetric() of each of kProbedStreams, missSeconds, directSeconds,
+  // directDeviationSeconds, directBytesPerSecond, mergeBytesPerSecond, checkpointSeconds,
+  // restoreSeconds; and CPU time: startCpuSeconds, loadCpuSecondsPerSample,
+  // streamCpuSecondsPerSample, stepCpuSeconds, iterationCpuSeconds, checkpointCpuSeconds,
+  // finishCpuSeconds, pushCpuSeconds, pushCpuSecondsPerByte, pullCpuSeconds,
+  // pullCpuSecondsPerByte, the same with direct before Push, Pull, Send and Pair, missCpuSeconds,
+  // doorbellSendCpuSeconds, doorbellReceiveCpuSeconds, aloneCpuSeconds, directFourCpuSeconds,
+  // disturbedCpuSeconds, updateCpuSecondsPerByte, serverIterationCpuSeconds,
+  // serverShardCpuSeconds, serverChildCpuSeconds, serverCpuSecondsPerByte,
+  // serverChildCpuSecondsPerByte (docs/theory.md, section 3). Roles worker and server, where
+  // functions reach each other: doorbellsSent, doorbellsReceived, doorbellsDropped, peerObjects,
+  // peerObjectBytes, peersConnected, peersLost, peersUnread, peersRefused (docs/formats.md,
+  // "Slices").
   std::map<std::string, double> metrics;
   // Role profile: seconds of a step, the mean of so many that there are a few dozen entries.
   std::vector<double> profile_iteration_seconds;

@@ -95,7 +95,6 @@ class ProfileRole {
   SliceRecord& record_;
   std::unique_ptr<Dataset> dataset_;
   std::unique_ptr<TrainableModel> model_;
-  double load_seconds_ = 0;
   int64_t loaded_samples_ = 0;
   int64_t loaded_test_samples_ = 0;
   std::vector<float> weights_;
@@ -115,7 +114,6 @@ Result<double> ProfileRole::Time(const std::function<Status()>& work) {
 }
 
 Status ProfileRole::Load() {
-  const PhaseTimer timer(context_.runtime.clock, &load_seconds_);
   DatasetConfig config = DatasetOf(request_.training);
   config.check_labels = !request_.profile.filler;
   const StoreCounters before_opening = DataRequests();
@@ -324,7 +322,6 @@ Status ProfileRole::Run() {
 }
 
 Status ProfileRole::Measure() {
-  record_.metrics["loadSeconds"] = load_seconds_;
   const Status measured = MeasureIterations();
   if (measured.code() == StatusCode::kInvalidArgument) record_.permanent = true;
   LDNN_RETURN_IF_ERROR(measured);
