@@ -12,21 +12,15 @@
 #include "common/base/runtime.h"
 #include "common/objectstore/memory_object_store.h"
 #include "tests/support/slice_harness.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
 
 constexpr int kIterations = 20;
 
-struct Machine {
-  SystemClock clock;
-  ThreadExecutor executor;
-  SystemRandom random;
-  Runtime runtime{clock, executor, random};
-};
-
 // Of an iteration: pushing, waiting for the others and pulling, mean over the workers.
-double ExchangeSeconds(Machine& machine, int workers, int megabytes, bool tls) {
+double ExchangeSeconds(Runtime& runtime, int workers, int megabytes, bool tls) {
   HarnessJob job;
   job.layers = {1, workers};
   job.placement = Placement::kWorkers;
@@ -40,7 +34,7 @@ double ExchangeSeconds(Machine& machine, int workers, int megabytes, bool tls) {
   job.epochs = 1;
   job.budget_seconds = 0;
   MemoryObjectStore store;
-  SliceHarness harness(machine.runtime, store, job);
+  SliceHarness harness(runtime, store, job);
   harness.ConnectFunctions({}, tls);
   const HarnessResult result = harness.Run(0, std::nullopt);
   double seconds = 0;
@@ -63,13 +57,13 @@ double ExchangeSeconds(Machine& machine, int workers, int megabytes, bool tls) {
 int main(int argc, char** argv) {
   using namespace lambdadnn;
   KeepFreedMemory();
-  Machine machine;
+  SystemRuntime runtime;
   for (int i = 1; i + 1 < argc; i += 2) {
     for (const bool tls : {false, true}) {
       const int workers = std::atoi(argv[i]);
       const int megabytes = std::atoi(argv[i + 1]);
       std::printf("%d %d %d %.6f\n", workers, megabytes, tls ? 1 : 0,
-                  ExchangeSeconds(machine, workers, megabytes, tls));
+                  ExchangeSeconds(runtime, workers, megabytes, tls));
       std::fflush(stdout);
     }
   }

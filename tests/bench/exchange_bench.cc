@@ -12,6 +12,7 @@
 #include "common/plan/collective_cost.h"
 #include "tests/support/s3_test_server.h"
 #include "tests/support/slice_harness.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -20,13 +21,6 @@ constexpr int kIterations = 5;
 constexpr int kStreams = 4;
 constexpr int kRequestProbes = 20;
 
-struct Machine {
-  SystemClock clock;
-  ThreadExecutor executor;
-  SystemRandom random;
-  Runtime runtime{clock, executor, random};
-};
-
 void MustBeOk(const Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "%s\n", status.ToString().c_str());
@@ -34,23 +28,23 @@ void MustBeOk(const Status& status) {
 }
 
 // Seconds of one Put and one Get of a small object, halved.
-double RequestSeconds(Machine& machine, ObjectStore& store) {
-  const Instant begin = machine.clock.Now();
+double RequestSeconds(Runtime& runtime, ObjectStore& store) {
+  const Instant begin = runtime.clock.Now();
   for (int i = 0; i < kRequestProbes; ++i) {
     MustBeOk(store.Put("probe", Bytes(kExchangeHeaderBytes)));
     MustBeOk(store.Get("probe").status());
   }
-  return ToSeconds(machine.clock.Now() - begin) / (2 * kRequestProbes);
+  return ToSeconds(runtime.clock.Now() - begin) / (2 * kRequestProbes);
 }
 
 // Bytes a second of kStreams tasks that Put and Get objects of this size, as many as the exchange.
-double BytesPerSecond(Machine& machine, ObjectStore& store, size_t bytes) {
+double BytesPerSecond(Runtime& runtime, ObjectStore& store, size_t bytes) {
   const int rounds = static_cast<int>(std::max<size_t>(2, (32 << 20) / bytes / kStreams));
   const Bytes payload(bytes);
-  const Instant begin = machine.clock.Now();
+  const Instant begin = runtime.clock.Now();
   std::vector<std::unique_ptr<Task>> tasks;
   for (int stream = 0; stream < kStreams; ++stream) {
-    tasks.push_back(machine.executor.Spawn("stream", [&, key = "stream-" + std::to_string(stream)] {
+    tasks.push_back(runtime.executor.Spawn("stream", [&, key = "stream-" + std::to_string(stream)] {
       for (int round = 0; round < rounds; ++round) {
         MustBeOk(store.Put(key, payload));
         MustBeOk(store.Get(key).status());
@@ -59,10 +53,10 @@ double BytesPerSecond(Machine& machine, ObjectStore& store, size_t bytes) {
   }
   tasks.clear();  // joins
   return 2.0 * kStreams * rounds * static_cast<double>(bytes) /
-         ToSeconds(machine.clock.Now() - begin);
+         ToSeconds(runtime.clock.Now() - begin);
 }
 
-void Measure(Machine& machine, ObjectStore& store, int workers, int megabytes, int shards) {
+void Measure(Runtime& runtime, ObjectStore& store, int workers, int megabytes, int shards) {
   HarnessJob job;
   job.layers = {1, workers};
   job.shards = shards;
@@ -72,7 +66,7 @@ void Measure(Machine& machine, ObjectStore& store, int workers, int megabytes, i
   job.test_samples = 0;
   job.epochs = 1;
   job.budget_seconds = 0;
-  SliceHarness harness(machine.runtime, store, job);
+  SliceHarness harness(runtime, store, job);
   const HarnessResult result = harness.Run(0, std::nullopt);
   if (!result.AllAre(SliceOutcome::kFinished)) MustBeOk(InternalError("a role failed"));
   double seconds = 0;
@@ -89,8 +83,8 @@ void Measure(Machine& machine, ObjectStore& store, int workers, int megabytes, i
   shape.parameters = job.parameters;
   const RequestCount cost = IterationCost(shape);
   const double shard_bytes = 4.0 * static_cast<double>(job.parameters) / shards;
-  const double bandwidth = BytesPerSecond(machine, store, static_cast<size_t>(shard_bytes));
-  const double request = RequestSeconds(machine, store);
+  const double bandwidth = BytesPerSecond(runtime, store, static_cast<size_t>(shard_bytes));
+  const double request = RequestSeconds(runtime, store);
   const double least =
       static_cast<double>(cost.bytes_in + cost.bytes_out) / bandwidth + 4 * request;
   std::printf("%2d | %3d | %2d | %8.3f | %8.3f | %5.2f | %6.0f | %6.2f | %5.1f\n", workers,
@@ -101,12 +95,12 @@ void Measure(Machine& machine, ObjectStore& store, int workers, int megabytes, i
 }
 
 int Run(int most_megabytes) {
-  Machine machine;
+  SystemRuntime runtime;
   auto server = S3TestServer::Start(
       {.name = "minio", .bucket = "bench", .certificate_file = "", .key_file = "", .ca_file = ""});
   MustBeOk(server.status());
   S3ObjectStore store(NewDataTransport({.inactivity_seconds = 60, .ca_file = ""}).value(),
-                      machine.clock, (*server)->store_options());
+                      runtime.clock, (*server)->store_options());
   std::printf(" n |  MB |  K | exchange |    least | ratio |   MB/s | ms/req | misses\n");
   const struct {
     int megabytes;
@@ -115,7 +109,7 @@ int Run(int most_megabytes) {
   for (const auto& model : models) {
     if (model.megabytes > most_megabytes) continue;
     for (const int workers : {1, 2, 4, 8}) {
-      Measure(machine, store, workers, model.megabytes, model.shards);
+      Measure(runtime, store, workers, model.megabytes, model.shards);
     }
   }
   return 0;

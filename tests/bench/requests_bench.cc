@@ -14,6 +14,7 @@
 #include "common/objectstore/memory_object_store.h"
 #include "common/plan/collective_cost.h"
 #include "tests/support/slice_harness.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -86,10 +87,7 @@ bool Measure(Runtime& runtime, const std::vector<int>& layers, int shards, int s
 }
 
 int Run() {
-  SystemClock clock;
-  ThreadExecutor executor;
-  SystemRandom random;
-  Runtime runtime{clock, executor, random};
+  SystemRuntime runtime;
   std::printf(" n | layers     | K | spread | clipped | counted and by the formula\n");
   bool equal = true;
   for (const std::vector<int>& layers : std::vector<std::vector<int>>{

@@ -9,6 +9,7 @@
 #include "common/base/runtime.h"
 #include "operator/kube/leader_election.h"
 #include "tests/support/refusing_kube_client.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -52,10 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   if (leases.empty()) return 0;
-  SystemClock clock;
-  ThreadExecutor executor;
-  SystemRandom random;
-  Runtime runtime{clock, executor, random};
+  SystemRuntime runtime;
   StubbornServer server(runtime, leases);
   LeaderElectionOptions options;
   options.lease = {"kube-system", "lambdadnn"};

@@ -4,6 +4,7 @@
 #include "common/base/files.h"
 #include "operator/kube/http_kube_client.h"
 #include "operator/kube/object_metadata.h"
+#include "tests/support/system_runtime.h"
 #include "tests/unit/operator/kube/kube_client_conformance.h"
 
 namespace lambdadnn {
@@ -39,10 +40,7 @@ struct ServerFixture final : KubeFixture {
     return list->items.empty();
   }
 
-  SystemClock clock;
-  ThreadExecutor executor;
-  SystemRandom random;
-  Runtime runtime{clock, executor, random};
+  SystemRuntime runtime;
   HttpKubeClient http;
 };
 

@@ -15,6 +15,7 @@
 #include "common/base/runtime.h"
 #include "common/base/subprocess.h"
 #include "tests/support/paths.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 
@@ -58,7 +59,7 @@ class FunctionProcessTest : public testing::Test {
         std::erase(started_, pid);
         return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
       }
-      clock_.SleepFor(FromSeconds(0.01));
+      runtime_.clock.SleepFor(FromSeconds(0.01));
     }
     ADD_FAILURE() << "process " << pid << " does not end";
     return -1000;
@@ -66,10 +67,10 @@ class FunctionProcessTest : public testing::Test {
 
   template <typename Condition>
   bool Eventually(Condition condition, double seconds = 15) {
-    const Instant deadline = clock_.Now() + FromSeconds(seconds);
+    const Instant deadline = runtime_.clock.Now() + FromSeconds(seconds);
     while (!condition()) {
-      if (clock_.Now() > deadline) return false;
-      clock_.SleepFor(FromSeconds(0.005));
+      if (runtime_.clock.Now() > deadline) return false;
+      runtime_.clock.SleepFor(FromSeconds(0.005));
     }
     return true;
   }
@@ -82,10 +83,7 @@ class FunctionProcessTest : public testing::Test {
 
   std::string Log() { return ReadFile(directory_ + "/log").value(); }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
   const std::string directory_ = MakeTempDir();
   std::vector<pid_t> started_;
 };

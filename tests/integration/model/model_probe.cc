@@ -12,6 +12,7 @@
 #include "common/base/text.h"
 #include "common/json/json_reader.h"
 #include "common/objectstore/open_store.h"
+#include "tests/support/system_runtime.h"
 #include "trainer_function/data/dataset.h"
 #include "trainer_function/model/network_model.h"
 #include "trainer_function/model/torch_script_model.h"
@@ -134,10 +135,7 @@ Status TrainEpochs(const Options& options, const Dataset& dataset, TrainableMode
 }
 
 Status Train(const Options& options) {
-  SystemClock clock;
-  ThreadExecutor executor;
-  SystemRandom random;
-  Runtime runtime{clock, executor, random};
+  SystemRuntime runtime;
   StoreConfig store_config;
   LDNN_ASSIGN_OR_RETURN(const DatasetLocation location, LocateDataset(options.config.dataset));
   store_config.uri = location.folder_uri;

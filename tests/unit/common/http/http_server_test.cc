@@ -9,6 +9,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/raw_http.h"
 #include "tests/support/raw_tls.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -54,10 +55,7 @@ class HttpServerTest : public testing::Test {
   int port() const { return server_->port(); }
   std::string Serve(std::string_view bytes) { return ServeBytes(handler_, limits_, bytes); }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
   EchoHandler handler_;
   HttpServerLimits limits_;
   std::unique_ptr<HttpServer> server_;
@@ -154,7 +152,7 @@ TEST_F(HttpServerTest, ClosesConnectionsBeyondTheLimitAndServesTheOthers) {
   first.Close();
   // The place is free once the server has noticed.
   for (int i = 0; i < 100 && Fetch(port(), "GET /4").status != 200; ++i) {
-    clock_.SleepFor(FromSeconds(0.01));
+    runtime_.clock.SleepFor(FromSeconds(0.01));
   }
   EXPECT_EQ(Fetch(port(), "GET /4").status, 200);
 }
@@ -177,7 +175,7 @@ TEST_F(HttpServerTest, StopsAStreamWhosePeerHasLeft) {
     ASSERT_NE(endless.ReadUntil("piece"), "");
   }
   for (int i = 0; i < 500 && server_->ActiveReplies() > 0; ++i) {
-    clock_.SleepFor(FromSeconds(0.01));
+    runtime_.clock.SleepFor(FromSeconds(0.01));
   }
   EXPECT_EQ(server_->ActiveReplies(), 0);
 }

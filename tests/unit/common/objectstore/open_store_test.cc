@@ -9,6 +9,7 @@
 
 #include "common/base/files.h"
 #include "tests/support/paths.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -22,10 +23,7 @@ class OpenStoreTest : public testing::Test {
     config.uri = uri;
     return OpenStore(config, runtime_);
   }
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
 };
 
 TEST_F(OpenStoreTest, MemoryIsSharedWithinTheProcessAndHasPrefixes) {

@@ -8,6 +8,7 @@
 
 #include "common/base/runtime.h"
 #include "common/objectstore/open_store.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -175,10 +176,7 @@ TEST_F(StsTest, SaysWhyNoneAreGiven) {
 }
 
 TEST(AssumeStoreRole, OtherStoresAndAwsWithoutARoleHaveNone) {
-  SystemClock clock;
-  ThreadExecutor executor;
-  SystemRandom random;
-  Runtime runtime{clock, executor, random};
+  SystemRuntime runtime;
   StoreConfig config;
   config.credentials = {"a", "b", ""};
   for (const auto& [uri, endpoint] :

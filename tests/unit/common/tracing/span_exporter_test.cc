@@ -12,6 +12,7 @@
 #include "tests/simulation/sim_scheduler.h"
 #include "tests/simulation/virtual_run.h"
 #include "tests/support/raw_server.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -304,10 +305,7 @@ TEST(SpanExporter, ReachesACollector) {
     seen = ReadRequest(fd);
     Write(fd, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}");
   }});
-  SystemClock clock;
-  ThreadExecutor executor;
-  SystemRandom random;
-  Runtime runtime{clock, executor, random};
+  SystemRuntime runtime;
   const auto transport = NewHttpTransport({});
   ASSERT_TRUE(transport.ok());
   MetricsRegistry metrics;

@@ -13,6 +13,7 @@
 #include "common/http/http_server.h"
 #include "common/http/pinned_certificate.h"
 #include "common/protocol/slice_codec.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -140,7 +141,7 @@ class SliceClientTest : public testing::TestWithParam<Transport> {
       if (views.size() == 1) view = views[0];
       for (const ProgressLine& line : view.new_lines) iterations_.push_back(line.iteration);
       if (views.size() == 1 && view.phase == phase) break;
-      clock_.SleepFor(FromSeconds(0.01));
+      runtime_.clock.SleepFor(FromSeconds(0.01));
     }
     EXPECT_EQ(view.phase, phase) << view.error.ToString();
     return view;
@@ -160,7 +161,7 @@ class SliceClientTest : public testing::TestWithParam<Transport> {
       const std::vector<SliceView> views = client_->Poll("job-2");
       return views.size() == 1 && views[0].phase == SlicePhase::kEnded;
     };
-    for (int i = 0; i < 500 && !heard(); ++i) clock_.SleepFor(FromSeconds(0.01));
+    for (int i = 0; i < 500 && !heard(); ++i) runtime_.clock.SleepFor(FromSeconds(0.01));
     std::vector<std::string> invocations;
     for (const HttpServerRequest& each : function_.requests()) {
       const auto slice = DecodeSliceRequest(each.body);
@@ -170,11 +171,8 @@ class SliceClientTest : public testing::TestWithParam<Transport> {
     return invocations;
   }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
-  ScriptedFunction function_{clock_};
+  SystemRuntime runtime_;
+  ScriptedFunction function_{runtime_.clock};
   std::unique_ptr<HttpServer> server_;
   BeastSliceClient::Options options_;
   std::unique_ptr<BeastSliceClient> client_;
@@ -422,7 +420,7 @@ TEST_P(SliceClientTest, StopAsksTheFunction) {
   client_->Stop(request_.invocation, false);
   client_->Stop("unknown", true);
   for (int i = 0; i < 500 && function_.requests().size() < 3; ++i) {
-    clock_.SleepFor(FromSeconds(0.01));
+    runtime_.clock.SleepFor(FromSeconds(0.01));
   }
   const std::vector<HttpServerRequest> requests = function_.requests();
   ASSERT_EQ(requests.size(), 3u);
@@ -470,7 +468,7 @@ class FingerprintQueryTest : public SliceClientTest {
         if (answer.error.ok()) return answer.fingerprint;
         errors_.push_back(answer.error.message());
       }
-      clock_.SleepFor(FromSeconds(0.01));
+      runtime_.clock.SleepFor(FromSeconds(0.01));
     }
     return std::nullopt;
   }
@@ -530,7 +528,7 @@ TEST_P(FingerprintQueryTest, TheListenerHearsOfAnAnswer) {
   });
   function_.Then({.pieces = {EncodeFingerprint({"avx2", "1.0"})}});
   EXPECT_TRUE(Ask().has_value());
-  for (int i = 0; i < 500 && told == 0; ++i) clock_.SleepFor(FromSeconds(0.01));
+  for (int i = 0; i < 500 && told == 0; ++i) runtime_.clock.SleepFor(FromSeconds(0.01));
   client_->SetListener(nullptr);
   EXPECT_EQ(told, 1);
 }
@@ -542,7 +540,7 @@ TEST_P(SliceClientTest, AFunctionThatFloodsIsReadAtTheRateOfItsJobAndDelaysNoOth
   std::string lines;
   for (int i = 0; i < 100; ++i) lines += Progress(i);
   function_.Then({.pieces = {lines}, .flood = true});
-  const Instant begin = clock_.Now();
+  const Instant begin = runtime_.clock.Now();
   Start();
   size_t bytes = 0;
   const auto read = [&] {
@@ -550,16 +548,16 @@ TEST_P(SliceClientTest, AFunctionThatFloodsIsReadAtTheRateOfItsJobAndDelaysNoOth
       bytes += view.new_lines.size() * lines.size() / 100;
     }
   };
-  while (bytes < 64 * 1024 && clock_.Now() - begin < FromSeconds(10)) {
+  while (bytes < 64 * 1024 && runtime_.clock.Now() - begin < FromSeconds(10)) {
     read();
-    clock_.SleepFor(FromSeconds(0.01));
+    runtime_.clock.SleepFor(FromSeconds(0.01));
   }
   EXPECT_GE(bytes, 64 * 1024u);
   EXPECT_EQ(InvocationsHeardWithOneMore().size(), 2u);
-  clock_.SleepFor(FromSeconds(0.5));
+  runtime_.clock.SleepFor(FromSeconds(0.5));
   read();
   // The rate, what may come at once, and what had been read when that was used up.
-  const double most = (ToSeconds(clock_.Now() - begin) + 1) * 64 * 1024 + 128 * 1024;
+  const double most = (ToSeconds(runtime_.clock.Now() - begin) + 1) * 64 * 1024 + 128 * 1024;
   EXPECT_LE(static_cast<double>(bytes), most);
 }
 
@@ -572,8 +570,8 @@ TEST_P(SliceClientTest, OfMoreLinesThanAreKeptTheNewestAreThere) {
   client_->SetListener([&](const JobIdentity&) { ++told; });
   function_.Then({.pieces = {lines + Record(request_.invocation, 25)}});
   Start();
-  for (int i = 0; i < 500 && told == 0; ++i) clock_.SleepFor(FromSeconds(0.01));
-  clock_.SleepFor(FromSeconds(0.1));
+  for (int i = 0; i < 500 && told == 0; ++i) runtime_.clock.SleepFor(FromSeconds(0.01));
+  runtime_.clock.SleepFor(FromSeconds(0.1));
   client_->SetListener(nullptr);
   Await(SlicePhase::kEnded);
   EXPECT_LE(iterations_.size(), 10u);
@@ -590,7 +588,7 @@ TEST_P(SliceClientTest, ReadsManyStreamsAtOnce) {
   }
   size_t running = 0;
   for (int i = 0; i < 500 && running < kStreams; ++i) {
-    clock_.SleepFor(FromSeconds(0.01));
+    runtime_.clock.SleepFor(FromSeconds(0.01));
     for (const SliceView& view : client_->Poll("job-1")) running += view.new_lines.size();
   }
   EXPECT_EQ(running, size_t{kStreams});

@@ -13,6 +13,7 @@
 #include "common/http/pinned_certificate.h"
 #include "operator/backends/beast_slice_client.h"
 #include "tests/support/raw_tls.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -68,7 +69,7 @@ class PinnedSliceClientTest : public testing::Test {
       for (const SliceView& view : client_->Poll("job-1")) {
         if (view.invocation == invocation && view.phase == SlicePhase::kLost) return view;
       }
-      clock_.SleepFor(FromSeconds(0.01));
+      runtime_.clock.SleepFor(FromSeconds(0.01));
     }
     ADD_FAILURE() << invocation << " is not lost";
     return {};
@@ -76,15 +77,12 @@ class PinnedSliceClientTest : public testing::Test {
   // The server logs a connection once its peer has closed it.
   std::vector<TlsLog::Entry> AwaitLog(size_t count) {
     for (int i = 0; i < 500 && log_.entries().size() < count; ++i) {
-      clock_.SleepFor(FromSeconds(0.01));
+      runtime_.clock.SleepFor(FromSeconds(0.01));
     }
     return log_.entries();
   }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
   TlsLog log_;
   const TlsIdentity own_ = MakeTlsIdentity("job-1").value();
   BeastSliceClient::Options options_;
@@ -115,7 +113,7 @@ TEST_F(PinnedSliceClientTest, WhoIsAskedForItsFingerprintMustShowTheCertificateA
   std::vector<FingerprintAnswer> answers;
   for (int i = 0; i < 500 && answers.empty(); ++i) {
     answers = client_->TakeFingerprints("job-1");
-    clock_.SleepFor(FromSeconds(0.01));
+    runtime_.clock.SleepFor(FromSeconds(0.01));
   }
   ASSERT_THAT(answers, SizeIs(1));
   EXPECT_EQ(answers[0].instance_uid, "instance-1");
@@ -180,7 +178,7 @@ TEST_F(PinnedSliceClientTest, WhoAnswersInPlainTextIsSentNothing) {
   }});
   client_->Start("instance-1", At(server), Request("a"), Access(own_));
   AwaitLost("a");
-  for (int i = 0; i < 500 && !closed; ++i) clock_.SleepFor(FromSeconds(0.01));
+  for (int i = 0; i < 500 && !closed; ++i) runtime_.clock.SleepFor(FromSeconds(0.01));
   ASSERT_TRUE(closed);
   EXPECT_THAT(received, Not(HasSubstr("the-job-key")));
   EXPECT_THAT(received, Not(HasSubstr("/v1/slices")));
@@ -191,22 +189,22 @@ TEST_F(PinnedSliceClientTest, AHandshakeThatHangsTimesOutAndDelaysNoOther) {
   // A record whose bytes come one by one.
   const RawServer dripping({[this](int fd) {
     Write(fd, std::string_view("\x16\x03\x03\x40\x00", 5));
-    while (send(fd, "x", 1, MSG_NOSIGNAL) == 1) clock_.SleepFor(FromSeconds(0.02));
+    while (send(fd, "x", 1, MSG_NOSIGNAL) == 1) runtime_.clock.SleepFor(FromSeconds(0.02));
   }});
   const TlsIdentity other = MakeTlsIdentity("job-1").value();
   const RawServer prompt({TlsScript(other, log_)});
   options_.connect_seconds = 2;
   client_ = std::make_unique<BeastSliceClient>(runtime_, options_);
-  const Instant begin = clock_.Now();
+  const Instant begin = runtime_.clock.Now();
   client_->Start("instance-1", At(silent), Request("silent"), Access(own_));
   client_->Start("instance-2", At(dripping), Request("dripping"), Access(own_));
   client_->Start("instance-3", At(prompt), Request("prompt"), Access(own_));
   AwaitLost("prompt");
-  EXPECT_LT(clock_.Now() - begin, FromSeconds(2)) << "it waited for the others";
+  EXPECT_LT(runtime_.clock.Now() - begin, FromSeconds(2)) << "it waited for the others";
   EXPECT_THAT(AwaitLost("silent").error.message(), HasSubstr("no sign of life"));
-  EXPECT_GE(clock_.Now() - begin, FromSeconds(2));
+  EXPECT_GE(runtime_.clock.Now() - begin, FromSeconds(2));
   AwaitLost("dripping");
-  EXPECT_LT(clock_.Now() - begin, FromSeconds(4));
+  EXPECT_LT(runtime_.clock.Now() - begin, FromSeconds(4));
 }
 
 TEST_F(PinnedSliceClientTest, ClosingDuringAHandshakeEndsIt) {
@@ -214,11 +212,12 @@ TEST_F(PinnedSliceClientTest, ClosingDuringAHandshakeEndsIt) {
   options_.connect_seconds = 60;
   client_ = std::make_unique<BeastSliceClient>(runtime_, options_);
   client_->Start("instance-1", At(silent), Request("a"), Access(own_));
-  for (int i = 0; i < 500 && silent.connections() == 0; ++i) clock_.SleepFor(FromSeconds(0.01));
-  const Instant begin = clock_.Now();
+  for (int i = 0; i < 500 && silent.connections() == 0; ++i)
+    runtime_.clock.SleepFor(FromSeconds(0.01));
+  const Instant begin = runtime_.clock.Now();
   client_->Forget("a");
   client_.reset();
-  EXPECT_LT(clock_.Now() - begin, FromSeconds(10));
+  EXPECT_LT(runtime_.clock.Now() - begin, FromSeconds(10));
 }
 
 }  // namespace

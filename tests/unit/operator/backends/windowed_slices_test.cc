@@ -12,6 +12,7 @@
 #include "common/http/http_server.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/beast_slice_client.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -90,16 +91,13 @@ class WindowedSlices : public testing::Test {
       const std::vector<SliceView> views = client_->Poll("job-1");
       if (views.size() == 1) view = views[0];
       for (const ProgressLine& line : view.new_lines) iterations_.push_back(line.iteration);
-      clock_.SleepFor(FromSeconds(0.01));
+      runtime_.clock.SleepFor(FromSeconds(0.01));
     }
     EXPECT_EQ(view.phase, phase) << view.error.ToString();
     return view;
   }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
   ScriptedGateway gateway_;
   std::unique_ptr<HttpServer> server_;
   std::unique_ptr<BeastSliceClient> client_;

@@ -3,6 +3,7 @@
 #include "operator/kube/http_kube_client.h"
 #include "operator/kube/in_memory_api_server.h"
 #include "tests/support/kube_http_facade.h"
+#include "tests/support/system_runtime.h"
 #include "tests/unit/operator/kube/kube_client_conformance.h"
 
 namespace lambdadnn {
@@ -21,10 +22,7 @@ struct HttpFixture final : KubeFixture {
   }
   KubeClient& client() override { return http; }
 
-  SystemClock clock;
-  ThreadExecutor executor;
-  SystemRandom random;
-  Runtime runtime{clock, executor, random};
+  SystemRuntime runtime;
   InMemoryApiServer server;
   HttpKubeClient http;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kube/in_memory_api_server.h"
+#include "tests/support/system_runtime.h"
 #include "tests/unit/operator/kube/kube_client_conformance.h"
 
 namespace lambdadnn {
@@ -12,10 +13,7 @@ struct InMemoryFixture final : KubeFixture {
   }
   KubeClient& client() override { return server; }
 
-  SystemClock clock;
-  ThreadExecutor executor;
-  SystemRandom random;
-  Runtime runtime{clock, executor, random};
+  SystemRuntime runtime;
   InMemoryApiServer server;
 };
 

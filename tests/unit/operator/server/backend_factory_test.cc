@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/reviewing_kube.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -86,10 +87,7 @@ TEST(BackendFactory, OpenFaasNeedsItsGateway) {
 
 TEST(BackendFactory, WithoutPoliciesTheCheckOfKnativeWarns) {
   const BackendFactory* factory = FindBackendFactory(BackendKind::kKnative);
-  SystemClock clock;
-  ThreadExecutor executor;
-  SystemRandom random;
-  Runtime runtime{clock, executor, random};
+  SystemRuntime runtime;
   ReviewingKube kube;
   OperatorOptions options;
   const std::vector<CheckFinding> findings = factory->check(kube, runtime, options);

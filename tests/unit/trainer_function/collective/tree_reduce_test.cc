@@ -6,6 +6,7 @@
 
 #include "common/plan/arrivals.h"
 #include "tests/support/memory_transport.h"
+#include "tests/support/system_runtime.h"
 #include "trainer_function/collective/shard_exchange.h"
 #include "trainer_function/collective/tree_node.h"
 
@@ -28,15 +29,12 @@ class TreeReduce : public testing::Test {
 
   static constexpr int64_t kParameters = 3 * kDefaultBlockElements;
   static constexpr ParameterBlocks kBlocks = {kParameters};
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
-  Interrupt interrupt_{runtime_, clock_.Now() + std::chrono::seconds(60)};
+  SystemRuntime runtime_;
+  Interrupt interrupt_{runtime_, runtime_.clock.Now() + std::chrono::seconds(60)};
   AggregationPlan plan_{.shards = 3, .layers = {1, 3}};
   MemoryTransport transport_{runtime_};
   StopAgreement agreement_{100, 0};
-  PhaseMeter phases_{clock_, {}, clock_.Now()};
+  PhaseMeter phases_{runtime_.clock, {}, runtime_.clock.Now()};
 };
 
 TEST_F(TreeReduce, EachShardIsHandedOverInOrderWithItsSums) {
@@ -152,8 +150,8 @@ TEST_F(TreeReduce, LargeShardsAreHeldTwoAtATime) {
   const AggregationPlan plan{.shards = 1, .layers = {1, kChildren}};
   TreeNode node(runtime_, interrupt_, counted, agreement_, phases_, plan, kLarge, {1, 0, 0});
   for (int child = 1; child < kChildren; ++child) ASSERT_TRUE(push(child).ok());
-  const auto first = executor_.Spawn("first child", [&] {
-    clock_.SleepFor(std::chrono::milliseconds(100));
+  const auto first = runtime_.executor.Spawn("first child", [&] {
+    runtime_.clock.SleepFor(std::chrono::milliseconds(100));
     EXPECT_EQ(counted.asked, 2);
     EXPECT_TRUE(push(0).ok());
   });
@@ -178,10 +176,10 @@ TEST_F(TreeReduce, ALateChildHoldsUpNoOthersTransfer) {
                            AsBytes(std::span<const float>(values)));
   };
   for (int child = 1; child < kWaitingPulls; ++child) ASSERT_TRUE(push(child).ok());
-  const auto late = executor_.Spawn("late child", [&] {
-    const Instant end = clock_.Now() + std::chrono::seconds(30);
-    while (counted.come < kWaitingPulls - 1 && clock_.Now() < end)
-      clock_.SleepFor(std::chrono::milliseconds(1));
+  const auto late = runtime_.executor.Spawn("late child", [&] {
+    const Instant end = runtime_.clock.Now() + std::chrono::seconds(30);
+    while (counted.come < kWaitingPulls - 1 && runtime_.clock.Now() < end)
+      runtime_.clock.SleepFor(std::chrono::milliseconds(1));
     EXPECT_EQ(counted.come, kWaitingPulls - 1);
     EXPECT_TRUE(push(0).ok());
   });

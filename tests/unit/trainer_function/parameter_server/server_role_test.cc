@@ -35,22 +35,24 @@ Role ServerOf(const HarnessJob& job, const ServerPosition& position) {
   return {RoleKind::kServer, ServerRank(job.MakePlan().aggregation, position), position};
 }
 
-// Gradients of each of the iterations by `children` workers, 2 samples each.
-Status PushGradients(RoleBench& bench, int64_t iterations, int children, double loss_sum = 6) {
-  for (int64_t iteration = 0; iteration < iterations; ++iteration) {
-    for (int child = 0; child < children; ++child) {
-      LDNN_RETURN_IF_ERROR(
-          bench.Push(ObjectKind::kGradient, iteration, 0, child, 1, {{}, 2, loss_sum, 0, false}));
+// The one root of two workers, whose gradients of so many iterations are there, each of 2 samples.
+// It begins with weights of 10.
+struct RootBench : RoleBench {
+  explicit RootBench(const HarnessJob& job, int64_t iterations = 4, double loss_sum = 6)
+      : RoleBench(job, ServerOf(job, {1, 0, 0})) {
+    EXPECT_TRUE(WriteCheckpoint(0, 10).ok());
+    for (int64_t iteration = 0; iteration < iterations; ++iteration) {
+      for (const int child : {0, 1}) {
+        EXPECT_TRUE(
+            Push(ObjectKind::kGradient, iteration, 0, child, 1, {{}, 2, loss_sum, 0, false}).ok());
+      }
     }
   }
-  return OkStatus();
-}
+};
 
 TEST(ServerRole, ARootUpdatesChecksAndLeavesACheckpoint) {
   const HarnessJob job = Job({1, 2});
-  RoleBench bench(job, ServerOf(job, {1, 0, 0}));
-  ASSERT_TRUE(bench.WriteCheckpoint(0, 10).ok());
-  ASSERT_TRUE(PushGradients(bench, 4, 2).ok());
+  RootBench bench(job);
   ASSERT_TRUE(RunServerRole(bench.session()).ok());
   const SliceRecord& record = bench.session().record();
   EXPECT_EQ(record.outcome, SliceOutcome::kFinished);
@@ -104,9 +106,7 @@ TEST(ServerRole, ALeafPassesItsSumsOnAndKeepsNothing) {
 
 TEST(ServerRole, StopsOneIterationAfterItWasAsked) {
   const HarnessJob job = Job({1, 2});
-  RoleBench bench(job, ServerOf(job, {1, 0, 0}));
-  ASSERT_TRUE(bench.WriteCheckpoint(0, 10).ok());
-  ASSERT_TRUE(PushGradients(bench, 4, 2).ok());
+  RootBench bench(job);
   bench.stop_wanted = [] { return true; };
   ASSERT_TRUE(RunServerRole(bench.session()).ok());
   const SliceRecord& record = bench.session().record();
@@ -121,9 +121,7 @@ TEST(ServerRole, CheckpointsAsOftenAsPlanned) {
   HarnessJob job = Job({1, 2});
   job.checkpoint_every = 2;
   job.checkpoint_keep = 10;
-  RoleBench bench(job, ServerOf(job, {1, 0, 0}));
-  ASSERT_TRUE(bench.WriteCheckpoint(0, 10).ok());
-  ASSERT_TRUE(PushGradients(bench, 4, 2).ok());
+  RootBench bench(job);
   ASSERT_TRUE(RunServerRole(bench.session()).ok());
   EXPECT_EQ(bench.Keys("manifest.json").size(), 3u) << "0, 2 and 4";
 }
@@ -147,9 +145,7 @@ TEST(ServerRole, IterationsGoOnWhileACheckpointIsWritten) {
   job.epochs = 3;  // 12 iterations
   job.checkpoint_every = 2;
   job.checkpoint_keep = 10;
-  RoleBench bench(job, ServerOf(job, {1, 0, 0}));
-  ASSERT_TRUE(bench.WriteCheckpoint(0, 10).ok());
-  ASSERT_TRUE(PushGradients(bench, 12, 2).ok());
+  RootBench bench(job, 12);
   Gate gate;
   HoldCheckpoint(bench, gate, 9);
   ASSERT_TRUE(RunServerRole(bench.session()).ok());
@@ -175,9 +171,7 @@ TEST(ServerRole, TheLastCheckpointFollowsTheOneThatIsBeingWritten) {
   HarnessJob job = Job({1, 2});
   job.checkpoint_every = 2;
   job.checkpoint_keep = 10;
-  RoleBench bench(job, ServerOf(job, {1, 0, 0}));
-  ASSERT_TRUE(bench.WriteCheckpoint(0, 10).ok());
-  ASSERT_TRUE(PushGradients(bench, 4, 2).ok());
+  RootBench bench(job);
   Gate gate;
   HoldCheckpoint(bench, gate, 4);
   ASSERT_TRUE(RunServerRole(bench.session()).ok());
@@ -190,9 +184,7 @@ TEST(ServerRole, ACheckpointThatCannotBeWrittenEndsTheSlice) {
   for (const char* const what : {"/checkpoints/2/r1.i0/s1", "/checkpoints/2/r1.i0/manifest.json"}) {
     HarnessJob job = Job({1, 2});
     job.checkpoint_every = 2;
-    RoleBench bench(job, ServerOf(job, {1, 0, 0}));
-    ASSERT_TRUE(bench.WriteCheckpoint(0, 10).ok());
-    ASSERT_TRUE(PushGradients(bench, 4, 2).ok());
+    RootBench bench(job);
     bench.store.SetScript([what](StoreOperation operation, std::string_view key, bool done) {
       const bool fails = operation == StoreOperation::kPut && !done && key.ends_with(what);
       return fails ? PermissionDeniedError("not allowed") : OkStatus();
@@ -211,9 +203,7 @@ TEST(ServerRole, ACheckpointThatCannotBeWrittenEndsTheSlice) {
 TEST(ServerRole, AFailureWaitsForTheCheckpointThatIsBeingWritten) {
   HarnessJob job = Job({1, 2});
   job.checkpoint_every = 2;
-  RoleBench bench(job, ServerOf(job, {1, 0, 0}));
-  ASSERT_TRUE(bench.WriteCheckpoint(0, 10).ok());
-  ASSERT_TRUE(PushGradients(bench, 3, 2).ok());
+  RootBench bench(job, 3);
   ASSERT_TRUE(bench.Push(ObjectKind::kGradient, 3, 0, 0, 1, {{}, 2, std::nan(""), 0, false}).ok());
   ASSERT_TRUE(bench.Push(ObjectKind::kGradient, 3, 0, 1, 1, {{}, 2, 6, 0, false}).ok());
   Gate gate;
@@ -226,9 +216,7 @@ TEST(ServerRole, ALossLowEnoughEndsTheTraining) {
   HarnessJob job = Job({1, 2});
   job.epochs = 3;
   job.stop_at_loss = 3.5;
-  RoleBench bench(job, ServerOf(job, {1, 0, 0}));
-  ASSERT_TRUE(bench.WriteCheckpoint(0, 10).ok());
-  ASSERT_TRUE(PushGradients(bench, 12, 2).ok());
+  RootBench bench(job, 12);
   ASSERT_TRUE(RunServerRole(bench.session()).ok());
   const SliceRecord& record = bench.session().record();
   EXPECT_EQ(record.outcome, SliceOutcome::kFinished);
@@ -237,9 +225,7 @@ TEST(ServerRole, ALossLowEnoughEndsTheTraining) {
 
 TEST(ServerRole, ALossThatIsNoNumberIsTheJobsOwnFault) {
   const HarnessJob job = Job({1, 2});
-  RoleBench bench(job, ServerOf(job, {1, 0, 0}));
-  ASSERT_TRUE(bench.WriteCheckpoint(0, 10).ok());
-  ASSERT_TRUE(PushGradients(bench, 4, 2, std::numeric_limits<double>::quiet_NaN()).ok());
+  RootBench bench(job, 4, std::numeric_limits<double>::quiet_NaN());
   const Status status = RunServerRole(bench.session());
   EXPECT_THAT(status.message(), HasSubstr("the loss of iteration 0"));
   EXPECT_TRUE(bench.session().record().permanent);

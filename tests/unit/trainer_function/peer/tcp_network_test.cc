@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tests/support/deaf_peer.h"
+#include "tests/support/system_runtime.h"
 #include "trainer_function/peer/peer_channel.h"
 
 namespace lambdadnn {
@@ -95,20 +96,17 @@ class TcpNetworkTest : public testing::TestWithParam<bool> {
   }
   // Of the worker, once it has counted one.
   std::string AwaitRefusal(const PeerChannel& worker) {
-    const Instant end = clock_.Now() + kPatience;
-    while (worker.Counts().refused == 0 && clock_.Now() < end) {
-      clock_.SleepFor(std::chrono::milliseconds(5));
+    const Instant end = runtime_.clock.Now() + kPatience;
+    while (worker.Counts().refused == 0 && runtime_.clock.Now() < end) {
+      runtime_.clock.SleepFor(std::chrono::milliseconds(5));
     }
     EXPECT_EQ(worker.Counts().opened, 0);
     return worker.LastRefusal();
   }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
-  CountedPeers worker_heard_{executor_};
-  CountedPeers server_heard_{executor_};
+  SystemRuntime runtime_;
+  CountedPeers worker_heard_{runtime_.executor};
+  CountedPeers server_heard_{runtime_.executor};
 };
 
 TEST_P(TcpNetworkTest, CarriesDoorbellsBothWays) {
@@ -117,16 +115,16 @@ TEST_P(TcpNetworkTest, CarriesDoorbellsBothWays) {
   PeerChannel server(runtime_, *server_network, server_heard_, ServerOptions());
   auto worker = std::make_unique<PeerChannel>(runtime_, *worker_network, worker_heard_,
                                               WorkerOptions(*server_network));
-  ASSERT_TRUE(worker_heard_.AwaitConnected(1, clock_)) << worker->LastRefusal();
-  ASSERT_TRUE(server_heard_.AwaitConnected(1, clock_));
+  ASSERT_TRUE(worker_heard_.AwaitConnected(1, runtime_.clock)) << worker->LastRefusal();
+  ASSERT_TRUE(server_heard_.AwaitConnected(1, runtime_.clock));
   for (int i = 0; i < 1000; ++i) {
     worker->Send({kFirstServer}, FrameType::kDoorbell, EncodeObjectName({}));
     server.Send({kFirstWorker}, FrameType::kDoorbell, EncodeObjectName({}));
   }
-  EXPECT_TRUE(server_heard_.AwaitDoorbells(1000, clock_));
-  EXPECT_TRUE(worker_heard_.AwaitDoorbells(1000, clock_));
+  EXPECT_TRUE(server_heard_.AwaitDoorbells(1000, runtime_.clock));
+  EXPECT_TRUE(worker_heard_.AwaitDoorbells(1000, runtime_.clock));
   worker.reset();
-  EXPECT_TRUE(server_heard_.AwaitLost(1, clock_));
+  EXPECT_TRUE(server_heard_.AwaitLost(1, runtime_.clock));
 }
 
 TEST_P(TcpNetworkTest, CarriesLargeObjectsBothWays) {
@@ -138,8 +136,8 @@ TEST_P(TcpNetworkTest, CarriesLargeObjectsBothWays) {
   server_options.most_object_bytes = worker_options.most_object_bytes = kMost;
   PeerChannel server(runtime_, *server_network, server_heard_, server_options);
   PeerChannel worker(runtime_, *worker_network, worker_heard_, worker_options);
-  ASSERT_TRUE(worker_heard_.AwaitConnected(1, clock_)) << worker.LastRefusal();
-  ASSERT_TRUE(server_heard_.AwaitConnected(1, clock_));
+  ASSERT_TRUE(worker_heard_.AwaitConnected(1, runtime_.clock)) << worker.LastRefusal();
+  ASSERT_TRUE(server_heard_.AwaitConnected(1, runtime_.clock));
   std::set<uint64_t> digests;
   for (const size_t size :
        {size_t{0}, size_t{1}, size_t{65535}, size_t{1} << 20, kMost - kObjectHeaderBytes}) {
@@ -151,8 +149,8 @@ TEST_P(TcpNetworkTest, CarriesLargeObjectsBothWays) {
     worker.Send({kFirstServer}, frame);
     server.Send({kFirstWorker}, frame);
   }
-  ASSERT_TRUE(server_heard_.AwaitObjects(5, clock_));
-  ASSERT_TRUE(worker_heard_.AwaitObjects(5, clock_));
+  ASSERT_TRUE(server_heard_.AwaitObjects(5, runtime_.clock));
+  ASSERT_TRUE(worker_heard_.AwaitObjects(5, runtime_.clock));
   EXPECT_EQ(server_heard_.Digests(), digests);
   EXPECT_EQ(worker_heard_.Digests(), digests);
 }
@@ -165,9 +163,9 @@ TEST_P(TcpNetworkTest, AddressesMayBeOfIPv6) {
   options.dialed.front().address = "[::1]:" + std::to_string((*server_network)->port());
   PeerChannel server(runtime_, **server_network, server_heard_, ServerOptions());
   PeerChannel worker(runtime_, *worker_network, worker_heard_, options);
-  ASSERT_TRUE(worker_heard_.AwaitConnected(1, clock_)) << worker.LastRefusal();
+  ASSERT_TRUE(worker_heard_.AwaitConnected(1, runtime_.clock)) << worker.LastRefusal();
   worker.Send({kFirstServer}, FrameType::kDoorbell, EncodeObjectName({}));
-  EXPECT_TRUE(server_heard_.AwaitDoorbells(1, clock_));
+  EXPECT_TRUE(server_heard_.AwaitDoorbells(1, runtime_.clock));
 }
 
 // As a pod's "::", which serves both families.
@@ -178,7 +176,7 @@ TEST_P(TcpNetworkTest, TheUnspecifiedIPv6AddressServesBothFamilies) {
   const auto worker_network = Open(TlsOf("key"));
   const PeerChannel worker(runtime_, *worker_network, worker_heard_,
                            WorkerOptions(**server_network));
-  EXPECT_TRUE(worker_heard_.AwaitConnected(1, clock_)) << worker.LastRefusal();
+  EXPECT_TRUE(worker_heard_.AwaitConnected(1, runtime_.clock)) << worker.LastRefusal();
 }
 
 TEST_P(TcpNetworkTest, AnotherKeyIsRefused) {
@@ -231,12 +229,12 @@ TEST_P(DeafPeerTest, IsLostOnceItHasTakenNothingForLong) {
   PeerChannel server(runtime_, *network, server_heard_, options);
   const PeerChannelOptions worker = WorkerOptions(*network);
   const DeafPeer deaf(network->port(), worker.self, worker.key, {}, 0);
-  ASSERT_TRUE(server_heard_.AwaitConnected(1, clock_));
+  ASSERT_TRUE(server_heard_.AwaitConnected(1, runtime_.clock));
   // More than the buffers of the kernel take.
   const auto frame = std::make_shared<const Bytes>(
       EncodeObjectFrame(Bytes(kObjectHeaderBytes), Bytes(size_t{32} << 20)));
   server.Send({kFirstWorker}, frame);
-  ASSERT_TRUE(server_heard_.AwaitLost(1, clock_));
+  ASSERT_TRUE(server_heard_.AwaitLost(1, runtime_.clock));
   EXPECT_EQ(server.Counts().unread, 1);
   EXPECT_EQ(server.Counts().lost, 1);
   const PeerChannelOptions other = WorkerOptions(*network);

@@ -9,6 +9,7 @@
 #include "common/protocol/slice_codec.h"
 #include "tests/support/fake_slice_control.h"
 #include "tests/support/raw_http.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -30,10 +31,7 @@ class FunctionServerTest : public testing::Test {
                EncodeSliceRequest(MinimalSliceRequest(invocation)));
   }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
   FakeSliceControl slices_;
   MetricsRegistry metrics_;
   FunctionServer server_{runtime_, slices_, metrics_, kKey, {"avx2", "1.0, built in"}};
@@ -190,11 +188,11 @@ TEST_F(FunctionServerTest, AWindowEndsTheAnswerAndNotTheSlice) {
   slices_.heartbeats = 1'000'000;  // it goes on
   EXPECT_EQ(Post("a", "?windowMs=60000").body, "0\n") << "the first line does not wait";
   EXPECT_EQ(slices_.starts().size(), 1u);
-  const Instant asked = clock_.Now();
+  const Instant asked = runtime_.clock.Now();
   const RawReply reply = Post("a", "?from=1&attach=true&windowMs=50");
   EXPECT_TRUE(reply.complete);
   EXPECT_TRUE(reply.body.starts_with(std::string("1\n2\n") + kHeartbeat)) << reply.body;
-  EXPECT_GE(clock_.Now() - asked, FromSeconds(0.05));
+  EXPECT_GE(runtime_.clock.Now() - asked, FromSeconds(0.05));
   // Even the shortest has a line.
   EXPECT_EQ(Post("a", "?from=2&attach=true&windowMs=0").body, "2\n");
   EXPECT_EQ(Post("a", "?windowMs=-1").status, 400);

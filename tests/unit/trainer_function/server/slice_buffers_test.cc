@@ -8,6 +8,7 @@
 #include "common/protocol/object_keys.h"
 #include "tests/support/arithmetic_model.h"
 #include "tests/support/slice_harness.h"
+#include "tests/support/system_runtime.h"
 #include "trainer_function/training/safetensors.h"
 #include "trainer_function/training/sample_order.h"
 
@@ -25,10 +26,7 @@ class SliceBuffers : public testing::Test {
     return ModelDigest(store);
   }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
   MemoryObjectStore store_;
 };
 

@@ -12,6 +12,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/slice_harness.h"
 #include "tests/support/strict_s3_server.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -73,7 +74,8 @@ class SliceCost : public testing::TestWithParam<CostCase> {
     options.credentials = server_->service().options().credentials;
     return std::make_unique<RetryingObjectStore>(
         std::make_unique<S3ObjectStore>(
-            NewDataTransport({.inactivity_seconds = 60, .ca_file = ""}).value(), clock_, options),
+            NewDataTransport({.inactivity_seconds = 60, .ca_file = ""}).value(), runtime_.clock,
+            options),
         runtime_,
         RetryOptions{.first_wait_seconds = 0.01, .max_wait_seconds = 1, .budget_seconds = 60});
   }
@@ -98,10 +100,7 @@ class SliceCost : public testing::TestWithParam<CostCase> {
     return result;
   }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
   std::unique_ptr<MemoryObjectStore> memory_;
   std::string folder_;
   std::unique_ptr<StrictS3Server> server_;

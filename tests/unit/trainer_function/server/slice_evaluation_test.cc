@@ -9,6 +9,7 @@
 #include "common/protocol/object_keys.h"
 #include "tests/support/faulty_object_store.h"
 #include "tests/support/slice_harness.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -66,13 +67,13 @@ class SliceEvaluation : public testing::Test {
       const auto newest = FindNewestCheckpoint(store, kOfJob).value();
       const int64_t begun_at = newest.has_value() ? newest->iteration : 0;
       EXPECT_TRUE(harness.Start(incarnation, newest).ok());
-      const Instant give_up = clock_.Now() + std::chrono::seconds(20);
+      const Instant give_up = runtime_.clock.Now() + std::chrono::seconds(20);
       const auto is_further = [&] {
         const auto now = FindNewestCheckpoint(store, kOfJob).value();
         return now.has_value() && now->iteration >= begun_at + step;
       };
-      while (!is_further() && ModelDigest(store) == "no model" && clock_.Now() < give_up) {
-        clock_.SleepFor(std::chrono::milliseconds(1));
+      while (!is_further() && ModelDigest(store) == "no model" && runtime_.clock.Now() < give_up) {
+        runtime_.clock.SleepFor(std::chrono::milliseconds(1));
       }
       if (ModelDigest(store) == "no model" && incarnation < 20) {
         harness.Kill();
@@ -85,10 +86,7 @@ class SliceEvaluation : public testing::Test {
     }
   }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
 };
 
 // Its loss falls for some epochs, and then hardly.
@@ -246,7 +244,7 @@ TEST_F(SliceEvaluation, TheCheckpointOfTheBestModelOutlivesOlderOnes) {
       auto wrapped = std::make_unique<FaultyObjectStore>(of_role, runtime_, StoreFaults{});
       wrapped->SetScript([&](StoreOperation operation, std::string_view key, bool done) {
         const bool part = key.find("/checkpoints/") != std::string_view::npos;
-        if (operation == StoreOperation::kPut && part && !done) clock_.SleepFor(takes);
+        if (operation == StoreOperation::kPut && part && !done) runtime_.clock.SleepFor(takes);
         return OkStatus();
       });
       return wrapped;
@@ -278,7 +276,7 @@ TEST_F(SliceEvaluation, WithoutATestSetNothingCanBeDecided) {
   const std::string role = "worker-1";
   const auto last = [&]() -> std::string {
     const auto line = harness.Service(role).Line(harness.Invocation(role), 0,
-                                                 clock_.Now() + std::chrono::seconds(10));
+                                                 runtime_.clock.Now() + std::chrono::seconds(10));
     return line.ok() && line->has_value() ? **line : "";
   }();
   EXPECT_THAT(last, HasSubstr("spec.training.earlyStopping needs a test set"));

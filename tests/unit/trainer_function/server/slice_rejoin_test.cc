@@ -16,6 +16,7 @@
 #include "tests/support/faulty_object_store.h"
 #include "tests/support/mortal_network.h"
 #include "tests/support/slice_harness.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -64,8 +65,8 @@ class SliceRejoin : public testing::TestWithParam<int> {
   bool AwaitKillOrEnd(SliceHarness& harness, const std::string& role,
                       const std::atomic<bool>& killed) {
     for (int64_t index = 0; !killed;) {
-      const auto text = harness.Service(role).Line(harness.Invocation(role), index,
-                                                   clock_.Now() + std::chrono::milliseconds(1));
+      const auto text = harness.Service(role).Line(
+          harness.Invocation(role), index, runtime_.clock.Now() + std::chrono::milliseconds(1));
       if (!text.ok() || !text->has_value()) continue;
       ++index;
       const auto line = DecodeSliceLine(**text);
@@ -120,10 +121,7 @@ class SliceRejoin : public testing::TestWithParam<int> {
     return kill;
   }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
 };
 
 // Kills the worker of this rank before, or right after, the effect of each of its operations.

@@ -14,6 +14,7 @@
 #include "common/protocol/slice_codec.h"
 #include "tests/support/faulty_object_store.h"
 #include "tests/support/slice_harness.h"
+#include "tests/support/system_runtime.h"
 #include "trainer_function/server/slice_runner.h"
 
 namespace lambdadnn {
@@ -79,10 +80,7 @@ class SliceServiceTest : public testing::Test {
     return started.ok() ? Record(service, request.invocation) : SliceRecord{};
   }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
   MemoryObjectStore store_;
   HarnessJob job_ = SmallJob();
   SliceHarness harness_{runtime_, store_, job_};
@@ -223,14 +221,14 @@ TEST_F(SliceServiceTest, AServerFunctionRefusesToTrain) {
 TEST_F(SliceServiceTest, LinesWaitUntilTheDeadlineAndEndWithTheRecord) {
   ASSERT_TRUE(service_.Start(Request()).ok());
   const std::string id = Request().invocation;
-  EXPECT_EQ(service_.Line("other", 0, clock_.Now()).status().code(), StatusCode::kNotFound);
-  EXPECT_EQ(service_.Line(id, 0, clock_.Now()).value(), std::nullopt);
+  EXPECT_EQ(service_.Line("other", 0, runtime_.clock.Now()).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(service_.Line(id, 0, runtime_.clock.Now()).value(), std::nullopt);
   ASSERT_TRUE(service_.Stop(id, false).ok());
   const SliceRecord record = Record(service_, id);
   EXPECT_EQ(record.outcome, SliceOutcome::kFailed);
   EXPECT_EQ(record.error.code(), StatusCode::kCancelled);
-  EXPECT_EQ(service_.Line(id, 1, clock_.Now()).status().code(), StatusCode::kOutOfRange);
-  EXPECT_EQ(service_.Line(id, -1, clock_.Now()).status().code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(service_.Line(id, 1, runtime_.clock.Now()).status().code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(service_.Line(id, -1, runtime_.clock.Now()).status().code(), StatusCode::kOutOfRange);
   EXPECT_FALSE(service_.Running().has_value());
   EXPECT_TRUE(service_.Stop(id, true).ok()) << "stopping what has ended is no error";
 }
@@ -253,7 +251,7 @@ TEST_F(SliceServiceTest, AnAbortIsFeltAtOnceWhileTheStoreIsAway) {
   harness_.WrapStores([&](const Role&, ObjectStore&) { return BorrowStore(away); });
   SliceService service(runtime_, harness_.Environment(kWorker));
   ASSERT_TRUE(service.Start(Request()).ok());
-  while (asked < 3) clock_.SleepFor(std::chrono::milliseconds(1));
+  while (asked < 3) runtime_.clock.SleepFor(std::chrono::milliseconds(1));
   ASSERT_TRUE(service.Stop(Request().invocation, false).ok());
   const SliceRecord record = Record(service, Request().invocation);
   EXPECT_EQ(record.error.code(), StatusCode::kCancelled);
@@ -419,7 +417,7 @@ TEST_F(SliceServiceTest, AProfileExchangesSeveralObjectsAtOnce) {
       return OkStatus();
     }
     most = std::max(most.load(), ++writing);
-    clock_.SleepFor(std::chrono::milliseconds(1));
+    runtime_.clock.SleepFor(std::chrono::milliseconds(1));
     return OkStatus();
   });
   SliceEnvironment environment = harness_.Environment(kWorker);
@@ -492,7 +490,8 @@ TEST_F(SliceServiceTest, AFillerStepsUntilItIsStopped) {
   request.profile.filler = true;
   request.profile.batch_size = 16;
   ASSERT_TRUE(service_.Start(request).ok());
-  const auto line = service_.Line(request.invocation, 0, clock_.Now() + std::chrono::seconds(20));
+  const auto line =
+      service_.Line(request.invocation, 0, runtime_.clock.Now() + std::chrono::seconds(20));
   ASSERT_TRUE(line.ok() && line->has_value());
   EXPECT_EQ(service_.Running(), request.invocation);
   ASSERT_TRUE(service_.Stop(request.invocation, true).ok());

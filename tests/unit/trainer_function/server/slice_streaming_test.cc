@@ -12,6 +12,7 @@
 #include "common/plan/sample_memory.h"
 #include "tests/support/faulty_object_store.h"
 #include "tests/support/slice_harness.h"
+#include "tests/support/system_runtime.h"
 #include "trainer_function/data/dataset.h"
 
 namespace lambdadnn {
@@ -79,10 +80,7 @@ class SliceStreaming : public testing::Test {
     return ModelDigest(store);
   }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
   MemoryObjectStore data_;
   std::shared_ptr<FaultyObjectStore> faulty_;
   MemoryObjectStore store_;
@@ -172,7 +170,7 @@ TEST_F(SliceStreaming, AShareThatTakesLongerThanASliceIsLoadedBySeveral) {
   std::atomic<bool> slow{true};
   faulty_->SetScript([&](StoreOperation operation, std::string_view key, bool done) -> Status {
     const bool samples = operation == StoreOperation::kGet && key == "x_train.npy" && !done;
-    if (samples && slow) clock_.SleepFor(std::chrono::milliseconds(200));
+    if (samples && slow) runtime_.clock.SleepFor(std::chrono::milliseconds(200));
     return OkStatus();
   });
   const HarnessJob job = Job();
@@ -227,8 +225,8 @@ TEST_F(SliceStreaming, AStoreThatFailsWithinASliceFailsItAndTheNextOneGoesOn) {
   SliceHarness harness(runtime_, store_, job);
   ASSERT_TRUE(harness.Start(0, std::nullopt).ok());
   // The others wait for the one that failed: they end as the controller would end them.
-  while (reads < 1000) clock_.SleepFor(std::chrono::milliseconds(1));
-  clock_.SleepFor(std::chrono::milliseconds(200));
+  while (reads < 1000) runtime_.clock.SleepFor(std::chrono::milliseconds(1));
+  runtime_.clock.SleepFor(std::chrono::milliseconds(200));
   for (const Role& role : job.Roles()) {
     (void)harness.Service(role.Name()).Stop(harness.Invocation(role.Name()), false);
   }
@@ -260,8 +258,8 @@ TEST_F(SliceStreaming, DataThatIsReplacedWhileItIsReadEndsTheJobForGood) {
   });
   SliceHarness harness(runtime_, store_, job);
   ASSERT_TRUE(harness.Start(0, std::nullopt).ok());
-  while (reads < 900) clock_.SleepFor(std::chrono::milliseconds(1));
-  clock_.SleepFor(std::chrono::milliseconds(500));
+  while (reads < 900) runtime_.clock.SleepFor(std::chrono::milliseconds(1));
+  runtime_.clock.SleepFor(std::chrono::milliseconds(500));
   for (const Role& role : job.Roles()) {
     (void)harness.Service(role.Name()).Stop(harness.Invocation(role.Name()), false);
   }
@@ -281,12 +279,12 @@ TEST_F(SliceStreaming, AnAbortedSliceEndsAndReadsNoFurther) {
   HarnessJob job = Job();
   std::atomic<int64_t> reads{0};
   faulty_->SetScript([&](StoreOperation, std::string_view, bool done) -> Status {
-    if (!done && ++reads > 900) clock_.SleepFor(std::chrono::milliseconds(5));
+    if (!done && ++reads > 900) runtime_.clock.SleepFor(std::chrono::milliseconds(5));
     return OkStatus();
   });
   SliceHarness harness(runtime_, store_, job);
   ASSERT_TRUE(harness.Start(0, std::nullopt).ok());
-  while (reads < 920) clock_.SleepFor(std::chrono::milliseconds(1));
+  while (reads < 920) runtime_.clock.SleepFor(std::chrono::milliseconds(1));
   for (const Role& role : job.Roles()) {
     ASSERT_TRUE(harness.Service(role.Name()).Stop(harness.Invocation(role.Name()), false).ok());
   }
@@ -294,7 +292,7 @@ TEST_F(SliceStreaming, AnAbortedSliceEndsAndReadsNoFurther) {
   (void)harness.Await();
   const int64_t after = reads;
   EXPECT_LE(after - before, 2 * 2 * 16 + 4) << "of each worker at most what is fetched at a time";
-  clock_.SleepFor(std::chrono::milliseconds(50));
+  runtime_.clock.SleepFor(std::chrono::milliseconds(50));
   EXPECT_EQ(reads, after) << "no task is left";
 }
 

@@ -12,6 +12,7 @@
 #include "tests/support/faulty_object_store.h"
 #include "tests/support/gate.h"
 #include "tests/support/slice_harness.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -42,10 +43,7 @@ class SliceTraining : public testing::Test {
     return FindNewestCheckpoint(store, kJobPrefix).value();
   }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
   MemoryObjectStore store_;
 };
 
@@ -327,7 +325,7 @@ TEST_F(SliceTraining, FunctionsThatAreStoppedAtOnceKeepTheirDataAndModel) {
     if (role.kind != RoleKind::kWorker) continue;
     const std::string name = role.Name();
     const auto line = harness.Service(name).Line(harness.Invocation(name), 0,
-                                                 clock_.Now() + std::chrono::seconds(10));
+                                                 runtime_.clock.Now() + std::chrono::seconds(10));
     ASSERT_TRUE(line.ok() && line->has_value()) << name;
   }
   for (const Role& role : job.Roles()) {
@@ -351,9 +349,9 @@ TEST_F(SliceTraining, ABudgetEndsTheSliceInTime) {
   job.parameters = 1000;
   job.shards = 1;
   SliceHarness harness(runtime_, store_, job);
-  const Instant begin = clock_.Now();
+  const Instant begin = runtime_.clock.Now();
   const HarnessResult result = harness.Run(0, std::nullopt);
-  EXPECT_LT(ToSeconds(clock_.Now() - begin), 3);
+  EXPECT_LT(ToSeconds(runtime_.clock.Now() - begin), 3);
   EXPECT_TRUE(result.AllAre(SliceOutcome::kStopped)) << Errors(result);
   EXPECT_GT(result.Leader(job).next_iteration, 2);
   EXPECT_EQ(Newest(store_), result.Leader(job).checkpoint);
@@ -369,9 +367,9 @@ TEST_F(SliceTraining, AKilledSliceFallsBackToItsCheckpointAndGivesTheSameBits) {
   for (const int64_t kill_after : {4, 7, 11}) {
     ASSERT_TRUE(harness.Start(incarnation, Newest(store_)).ok());
     const CheckpointReference waited = {kJobPrefix, kill_after / 3 * 3, 1, incarnation};
-    const Instant give_up = clock_.Now() + std::chrono::seconds(20);
-    while (!ReadManifest(store_, waited).ok() && clock_.Now() < give_up)
-      clock_.SleepFor(std::chrono::milliseconds(1));
+    const Instant give_up = runtime_.clock.Now() + std::chrono::seconds(20);
+    while (!ReadManifest(store_, waited).ok() && runtime_.clock.Now() < give_up)
+      runtime_.clock.SleepFor(std::chrono::milliseconds(1));
     harness.Kill();
     ++incarnation;
   }

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <mutex>
 
+#include "tests/support/system_runtime.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -18,11 +20,8 @@ Batch Numbered(int64_t iteration) {
 
 class PrefetcherTest : public testing::Test {
  protected:
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
-  Interrupt interrupt_{runtime_, clock_.Now() + std::chrono::seconds(60)};
+  SystemRuntime runtime_;
+  Interrupt interrupt_{runtime_, runtime_.clock.Now() + std::chrono::seconds(60)};
 };
 
 TEST_F(PrefetcherTest, GivesTheBatchesInOrderAndNeverHasMoreThanItsBound) {
@@ -49,7 +48,7 @@ TEST_F(PrefetcherTest, GivesTheBatchesInOrderAndNeverHasMoreThanItsBound) {
 }
 
 TEST_F(PrefetcherTest, ReadsAheadWhileNobodyTakesABatchAndThenWaits) {
-  const auto monitor = executor_.NewMonitor();
+  const auto monitor = runtime_.executor.NewMonitor();
   int64_t begun = 0;
   Prefetcher prefetcher(runtime_, interrupt_, {0, 100}, [&](int64_t iteration, const FetchCheck&) {
     const MonitorLock lock(*monitor);
@@ -62,7 +61,7 @@ TEST_F(PrefetcherTest, ReadsAheadWhileNobodyTakesABatchAndThenWaits) {
     while (begun < kPreparedBatches) monitor->Wait();
   }
   while (prefetcher.most_waiting() < kPreparedBatches) {
-    clock_.SleepFor(std::chrono::milliseconds(1));
+    runtime_.clock.SleepFor(std::chrono::milliseconds(1));
   }
   const MonitorLock lock(*monitor);
   EXPECT_EQ(begun, kPreparedBatches) << "the queue is full";
@@ -90,7 +89,7 @@ TEST_F(PrefetcherTest, AnErrorComesInPlaceOfItsBatchAndEndsTheTask) {
 TEST_F(PrefetcherTest, EndsWhileABatchIsBeingReadThatNobodyWantsAnyMore) {
   std::atomic<bool> reading{false};
   std::atomic<int> code{-1};
-  const Instant begin = clock_.Now();
+  const Instant begin = runtime_.clock.Now();
   {
     const Prefetcher prefetcher(runtime_, interrupt_, {0, 100},
                                 [&](int64_t, const FetchCheck& check) -> Result<Batch> {
@@ -99,13 +98,13 @@ TEST_F(PrefetcherTest, EndsWhileABatchIsBeingReadThatNobodyWantsAnyMore) {
                                     const Status wanted = check();
                                     code = static_cast<int>(wanted.code());
                                     if (!wanted.ok()) return wanted;
-                                    clock_.SleepFor(std::chrono::milliseconds(1));
+                                    runtime_.clock.SleepFor(std::chrono::milliseconds(1));
                                   }
                                 });
-    while (!reading) clock_.SleepFor(std::chrono::milliseconds(1));
+    while (!reading) runtime_.clock.SleepFor(std::chrono::milliseconds(1));
   }
   EXPECT_EQ(code, static_cast<int>(StatusCode::kCancelled));
-  EXPECT_LT(ToSeconds(clock_.Now() - begin), 20);
+  EXPECT_LT(ToSeconds(runtime_.clock.Now() - begin), 20);
 }
 
 TEST_F(PrefetcherTest, AnAbortedSliceEndsTheReadingAndTheWaitForIt) {
@@ -113,10 +112,10 @@ TEST_F(PrefetcherTest, AnAbortedSliceEndsTheReadingAndTheWaitForIt) {
                         [&](int64_t, const FetchCheck& check) -> Result<Batch> {
                           for (;;) {
                             LDNN_RETURN_IF_ERROR(check());
-                            clock_.SleepFor(std::chrono::milliseconds(1));
+                            runtime_.clock.SleepFor(std::chrono::milliseconds(1));
                           }
                         });
-  const auto aborting = executor_.Spawn("abort", [&] { interrupt_.Abort(); });
+  const auto aborting = runtime_.executor.Spawn("abort", [&] { interrupt_.Abort(); });
   EXPECT_EQ(prefetcher.Next().status().code(), StatusCode::kCancelled);
 }
 

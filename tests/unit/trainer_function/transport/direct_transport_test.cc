@@ -12,6 +12,7 @@
 #include "common/protocol/exchange_peers.h"
 #include "tests/support/deaf_peer.h"
 #include "tests/support/faulty_object_store.h"
+#include "tests/support/system_runtime.h"
 #include "trainer_function/peer/tcp_network.h"
 
 namespace lambdadnn {
@@ -106,8 +107,9 @@ class DirectTransportTest : public testing::Test {
     }));
   }
   bool Await(const std::function<bool()>& condition) {
-    const Instant end = clock_.Now() + kPatience;
-    while (!condition() && clock_.Now() < end) clock_.SleepFor(std::chrono::milliseconds(1));
+    const Instant end = runtime_.clock.Now() + kPatience;
+    while (!condition() && runtime_.clock.Now() < end)
+      runtime_.clock.SleepFor(std::chrono::milliseconds(1));
     return condition();
   }
   Status Push(DirectPart& part, const ExchangeObjectName& name) {
@@ -126,10 +128,7 @@ class DirectTransportTest : public testing::Test {
   }
   size_t Stored() { return ListAll(memory_, "p/").value().size(); }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
   MemoryObjectStore memory_;
   std::vector<float> values_ = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   Range elements_ = kLastTen;
@@ -156,7 +155,7 @@ TEST_F(DirectTransportTest, AReaderMayAskBeforeThePush) {
   MakeAll();
   std::vector<float> pulled;
   std::thread reader([&] { pulled = Pull(*root_, kFourthGradient); });
-  clock_.SleepFor(std::chrono::milliseconds(20));
+  runtime_.clock.SleepFor(std::chrono::milliseconds(20));
   ASSERT_TRUE(Push(*first_, kFourthGradient).ok());
   reader.join();
   EXPECT_EQ(pulled, values_);
@@ -194,7 +193,7 @@ TEST_F(DirectTransportTest, AWaitingReaderGoesOnInTheStoreWhenItsWriterIsLost) {
   MakeAll();
   std::vector<float> pulled;
   std::thread reader([&] { pulled = Pull(*root_, kFourthGradient); });
-  clock_.SleepFor(std::chrono::milliseconds(20));
+  runtime_.clock.SleepFor(std::chrono::milliseconds(20));
   first_.reset();
   // Another function in its place, which the root does not know yet.
   first_ = Make(kFirstRole, first_network_, false);
@@ -274,7 +273,7 @@ TEST_F(DirectTransportTest, FinishWaitsForTheOthers) {
   EXPECT_EQ(Pull(*first_, kFifthWeights), values_);
   first_->direct->SayDone();
   ASSERT_TRUE(first_->direct->Finish().ok());
-  clock_.SleepFor(std::chrono::milliseconds(50));
+  runtime_.clock.SleepFor(std::chrono::milliseconds(50));
   EXPECT_FALSE(finished) << "the second one may still want it";
   EXPECT_EQ(Pull(*second_, kFifthWeights), values_);
   second_->direct->SayDone();

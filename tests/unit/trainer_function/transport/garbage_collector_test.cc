@@ -6,6 +6,8 @@
 
 #include <atomic>
 
+#include "tests/support/system_runtime.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -53,11 +55,8 @@ class GarbageCollectorTest : public testing::Test {
     return collector_.Add(names, bytes);
   }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
-  Interrupt interrupt_{runtime_, clock_.Now() + std::chrono::seconds(60)};
+  SystemRuntime runtime_;
+  Interrupt interrupt_{runtime_, runtime_.clock.Now() + std::chrono::seconds(60)};
   DiscardingTransport transport_{runtime_};
   GarbageCollector collector_{runtime_, interrupt_, transport_};
 };
@@ -82,11 +81,11 @@ TEST_F(GarbageCollectorTest, NobodyWaitsForARequestButOfAStoreThatFallsBehind) {
   transport_.Hold(true);
   for (int i = 0; i < kGarbageRequests; ++i) ASSERT_TRUE(Add(kGarbageObjects).ok());
   std::atomic<bool> added{false};
-  const auto task = executor_.Spawn("add", [&] {
+  const auto task = runtime_.executor.Spawn("add", [&] {
     EXPECT_TRUE(Add(kGarbageObjects).ok());
     added = true;
   });
-  clock_.SleepFor(FromSeconds(0.05));
+  runtime_.clock.SleepFor(FromSeconds(0.05));
   EXPECT_FALSE(added);
   EXPECT_TRUE(transport_.requests().empty());
   transport_.Hold(false);

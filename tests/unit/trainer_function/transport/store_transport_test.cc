@@ -10,7 +10,9 @@
 
 #include "common/objectstore/memory_object_store.h"
 #include "common/plan/collective_cost.h"
+#include "tests/support/borrowed_store.h"
 #include "tests/support/faulty_object_store.h"
+#include "tests/support/system_runtime.h"
 #include "tests/support/virtual_runtime.h"
 
 namespace lambdadnn {
@@ -161,30 +163,18 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.what); });
 
 // Gives hints at the given times.
-class HintingStore final : public ObjectStore {
+class HintingStore final : public BorrowedStore {
  public:
-  HintingStore(VirtualRuntime& time, ObjectStore& inner) : time_(time), inner_(inner) {}
+  HintingStore(VirtualRuntime& time, ObjectStore& inner) : BorrowedStore(inner), time_(time) {}
 
-  Status Put(std::string_view key, std::span<const ByteView> parts,
-             const PutOptions& options) override {
-    return inner_.Put(key, parts, options);
-  }
   Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
     ++asked_;
     if (before_get_) before_get_();
-    return inner_.Get(key, range);
-  }
-  Result<ObjectInfo> Head(std::string_view key) override { return inner_.Head(key); }
-  Status Delete(std::string_view key) override { return inner_.Delete(key); }
-  Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
-                          int limit) override {
-    return inner_.List(prefix, start_after, limit);
+    return BorrowedStore::Get(key, range);
   }
   std::unique_ptr<ArrivalWatch> Watch(std::string_view) override {
     return std::make_unique<ScriptedWatch>(*this);
   }
-  bool SupportsPutIfAbsent() const override { return true; }
-  std::string Describe() const override { return "hinting"; }
 
   std::vector<Duration> hints_;        // ascending, since the clock's begin
   std::function<void()> before_hint_;  // what the hint is about
@@ -212,7 +202,6 @@ class HintingStore final : public ObjectStore {
   };
 
   VirtualRuntime& time_;
-  ObjectStore& inner_;
 };
 
 class HintedPull : public StoreTransportTest {
@@ -266,10 +255,7 @@ TEST_F(HintedPull, AnAbortEndsTheWaitForAHint) {
 
 // However many objects are waited for.
 TEST(StorePulls, AskForSoManyObjectsAtOnce) {
-  SystemClock clock;
-  ThreadExecutor executor;
-  SystemRandom random;
-  Runtime runtime{clock, executor, random};
+  SystemRuntime runtime;
   MemoryObjectStore memory;
   FaultyObjectStore store(memory, runtime, StoreFaults{});
   std::atomic<int> asking{0};
@@ -282,17 +268,17 @@ TEST(StorePulls, AskForSoManyObjectsAtOnce) {
       const int now = ++asking;
       int before = most;
       while (before < now && !most.compare_exchange_weak(before, now)) continue;
-      clock.SleepFor(std::chrono::milliseconds(20));
+      runtime.clock.SleepFor(std::chrono::milliseconds(20));
     }
     return OkStatus();
   });
-  Interrupt interrupt(runtime, clock.Now() + std::chrono::seconds(60));
+  Interrupt interrupt(runtime, runtime.clock.Now() + std::chrono::seconds(60));
   StoreTransport transport(runtime, store, interrupt, {"p", 2, 4}, "uid", kDefaultBlockElements);
   std::vector<ExchangeObjectName> names(kWaitingPulls, kName);
   std::vector<std::unique_ptr<Task>> pulls;
   for (int i = 0; i < kWaitingPulls; ++i) {
     names[static_cast<size_t>(i)].index = i;
-    pulls.push_back(executor.Spawn("pull", [&, i] {
+    pulls.push_back(runtime.executor.Spawn("pull", [&, i] {
       EXPECT_TRUE(transport.Pull(names[static_cast<size_t>(i)], kElements).ok());
     }));
   }

@@ -5,16 +5,15 @@
 
 #include <atomic>
 
+#include "tests/support/system_runtime.h"
+
 namespace lambdadnn {
 namespace {
 
 class TransferPoolTest : public testing::Test {
  protected:
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
-  Interrupt interrupt_{runtime_, clock_.Now() + std::chrono::seconds(60)};
+  SystemRuntime runtime_;
+  Interrupt interrupt_{runtime_, runtime_.clock.Now() + std::chrono::seconds(60)};
 };
 
 TEST_F(TransferPoolTest, RunsEveryJob) {
@@ -32,7 +31,7 @@ TEST_F(TransferPoolTest, RunsEveryJob) {
 
 TEST_F(TransferPoolTest, JobsRunBesideEachOther) {
   TransferPool pool(runtime_, interrupt_, "test", 2);
-  const auto monitor = executor_.NewMonitor();
+  const auto monitor = runtime_.executor.NewMonitor();
   int there = 0;
   for (int i = 0; i < 2; ++i) {
     pool.Submit([&] {
@@ -60,7 +59,7 @@ TEST_F(TransferPoolTest, TheFirstFailureIsKeptAndSkipsTheRest) {
 }
 
 TEST_F(TransferPoolTest, DestroyingABusyPoolEndsItsWaits) {
-  const Instant begin = clock_.Now();
+  const Instant begin = runtime_.clock.Now();
   {
     TransferPool pool(runtime_, interrupt_, "test", 1);
     std::atomic<bool> begun{false};
@@ -68,9 +67,9 @@ TEST_F(TransferPoolTest, DestroyingABusyPoolEndsItsWaits) {
       begun = true;
       return interrupt_.SleepUntil(begin + std::chrono::seconds(30));
     });
-    while (!begun) clock_.SleepFor(std::chrono::milliseconds(1));
+    while (!begun) runtime_.clock.SleepFor(std::chrono::milliseconds(1));
   }
-  EXPECT_LT(ToSeconds(clock_.Now() - begin), 20);
+  EXPECT_LT(ToSeconds(runtime_.clock.Now() - begin), 20);
   EXPECT_TRUE(interrupt_.aborted());
 }
 

@@ -17,6 +17,7 @@
 #include "common/base/text.h"
 #include "tests/support/paths.h"
 #include "tests/support/raw_http.h"
+#include "tests/support/system_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -60,7 +61,8 @@ class FunctionHostTest : public testing::TestWithParam<bool> {
   }
 
   FunctionInstance Await(const std::string& uid, FunctionPhase phase) {
-    for (int i = 0; i < 1000 && View(uid).phase != phase; ++i) clock_.SleepFor(FromSeconds(0.01));
+    for (int i = 0; i < 1000 && View(uid).phase != phase; ++i)
+      runtime_.clock.SleepFor(FromSeconds(0.01));
     const FunctionInstance view = View(uid);
     EXPECT_EQ(view.phase, phase) << uid << " " << view.reason << ": " << view.last_log_line;
     return view;
@@ -68,7 +70,7 @@ class FunctionHostTest : public testing::TestWithParam<bool> {
 
   void AwaitNone() {
     for (int i = 0; i < 1000 && !host_->List("job").empty(); ++i) {
-      clock_.SleepFor(FromSeconds(0.01));
+      runtime_.clock.SleepFor(FromSeconds(0.01));
     }
     EXPECT_TRUE(host_->List("job").empty());
   }
@@ -108,22 +110,19 @@ class FunctionHostTest : public testing::TestWithParam<bool> {
     return Fetch(port, "GET /" + name).body;
   }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
   FunctionHost::Options options_;
   std::unique_ptr<FunctionHost> host_;
 };
 
 TEST_P(FunctionHostTest, StartsAFunctionAndMeasuresItsColdStart) {
   Open();
-  const Instant begin = clock_.Now();
+  const Instant begin = runtime_.clock.Now();
   ASSERT_TRUE(host_->Create(Spec("a")).ok());
   const FunctionInstance function = Await("a", FunctionPhase::kReady);
   EXPECT_EQ(function.endpoint.host, "127.0.0.1");
   EXPECT_GT(function.cold_start_seconds, 0);
-  EXPECT_LE(function.cold_start_seconds, ToSeconds(clock_.Now() - begin));
+  EXPECT_LE(function.cold_start_seconds, ToSeconds(runtime_.clock.Now() - begin));
   EXPECT_EQ(function.group, "servers");
   EXPECT_TRUE(host_->List("another job").empty());
 }
@@ -167,7 +166,7 @@ TEST_P(FunctionHostTest, RefusesWhatHasNoRoomUntilSomethingHasGone) {
   ASSERT_TRUE(host_->Delete("a", 10).ok());
   Status again = create("b", 101);
   for (int i = 0; i < 1000 && !again.ok(); ++i) {
-    clock_.SleepFor(FromSeconds(0.01));
+    runtime_.clock.SleepFor(FromSeconds(0.01));
     again = create("b", 101);  // a refused uid may be used later
   }
   EXPECT_TRUE(again.ok()) << again.ToString();
@@ -193,7 +192,7 @@ TEST_P(FunctionHostTest, EachFunctionHasAGpuOfItsOwnUntilItIsGone) {
   ASSERT_TRUE(host_->Delete("a", 10).ok());
   Status again = create("c", 1);
   for (int i = 0; i < 1000 && !again.ok(); ++i) {
-    clock_.SleepFor(FromSeconds(0.01));
+    runtime_.clock.SleepFor(FromSeconds(0.01));
     again = create("c", 1);
   }
   ASSERT_TRUE(again.ok()) << again.ToString();
@@ -280,7 +279,7 @@ TEST_P(FunctionHostTest, DeletesAGroupInOrder) {
   for (const char* uid : {"a", "b", "c"}) Await(uid, FunctionPhase::kReady);
   ASSERT_TRUE(host_->DeleteGroup("job", "servers", 10).ok());
   for (int i = 0; i < 1000 && host_->List("job").size() > 1; ++i) {
-    clock_.SleepFor(FromSeconds(0.01));
+    runtime_.clock.SleepFor(FromSeconds(0.01));
   }
   ASSERT_EQ(host_->List("job").size(), 1u);
   EXPECT_EQ(host_->List("job")[0].uid, "c");
@@ -344,7 +343,7 @@ TEST_P(FunctionHostTest, AGroupIsRemovedOnceTheLastProcessInItIsGone) {
 TEST_P(FunctionHostTest, EndsWithItsParent) {
   options_.parent = 1 << 30;  // not our parent: as if it had died
   Open();
-  for (int i = 0; i < 500 && !host_->Ended(); ++i) clock_.SleepFor(FromSeconds(0.01));
+  for (int i = 0; i < 500 && !host_->Ended(); ++i) runtime_.clock.SleepFor(FromSeconds(0.01));
   EXPECT_TRUE(host_->Ended());
   EXPECT_EQ(host_->Create(Spec("a")).code(), StatusCode::kUnavailable);
 }
@@ -359,9 +358,9 @@ class FunctionHostCpuTest : public FunctionHostTest {
   // CPU seconds per second that the process uses.
   double MeasureCpu(pid_t pid) {
     const double before = CpuSeconds(pid);
-    const Instant start = clock_.Now();
-    clock_.SleepFor(FromSeconds(1));
-    return (CpuSeconds(pid) - before) / ToSeconds(clock_.Now() - start);
+    const Instant start = runtime_.clock.Now();
+    runtime_.clock.SleepFor(FromSeconds(1));
+    return (CpuSeconds(pid) - before) / ToSeconds(runtime_.clock.Now() - start);
   }
   static double CpuSeconds(pid_t pid) {
     const std::string stat = ReadFile("/proc/" + std::to_string(pid) + "/stat").value();
@@ -391,10 +390,7 @@ INSTANTIATE_TEST_SUITE_P(Isolation, FunctionHostCpuTest, testing::Values(true),
                          [](const testing::TestParamInfo<bool>&) { return "Cgroups"; });
 
 TEST(FunctionHostPacing, NewQuotaReachesAPacingFunctionByFile) {
-  SystemClock clock;
-  ThreadExecutor executor;
-  SystemRandom random;
-  Runtime runtime{clock, executor, random};
+  SystemRuntime runtime;
   FunctionHost::Options options;
   options.directory = MakeTempDir();
   options.program_directory = MakeTempDir();
@@ -409,7 +405,7 @@ TEST(FunctionHostPacing, NewQuotaReachesAPacingFunctionByFile) {
   spec.group.milli_cpu = 300;
   ASSERT_TRUE((*host)->Create(spec).ok());
   const std::string file = options.directory + "/functions/a.cpu";
-  for (int i = 0; i < 500 && !fs::exists(file); ++i) clock.SleepFor(FromSeconds(0.01));
+  for (int i = 0; i < 500 && !fs::exists(file); ++i) runtime.clock.SleepFor(FromSeconds(0.01));
   EXPECT_EQ(*ReadFile(file), "300\n");
   ASSERT_TRUE((*host)->SetCpu("a", 450).ok());
   EXPECT_EQ(*ReadFile(file), "450\n");

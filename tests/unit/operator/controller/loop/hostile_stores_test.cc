@@ -19,6 +19,7 @@
 #include "tests/support/faulty_object_store.h"
 #include "tests/support/job_world.h"
 #include "tests/support/raw_server.h"
+#include "tests/support/system_runtime.h"
 #include "tests/unit/operator/controller/virtual_time.h"
 
 namespace lambdadnn {
@@ -128,7 +129,7 @@ class HostileStores : public testing::Test {
  protected:
   HostileStores()
       : server_(runtime_),
-        functions_(clock_, store_, {.iteration_seconds = 0.02}),
+        functions_(runtime_.clock, store_, {.iteration_seconds = 0.02}),
         locked_(functions_) {
     DefineTypes(&server_);
     for (const RawServer::Script& mode : Modes()) {
@@ -151,7 +152,7 @@ class HostileStores : public testing::Test {
     return std::unique_ptr<ObjectStore>(std::make_unique<RetryingObjectStore>(
         std::make_unique<PrefixObjectStore>(
             std::make_unique<S3ObjectStore>(NewDataTransport({.inactivity_seconds = 1}).value(),
-                                            clock_, options),
+                                            runtime_.clock, options),
             "theirs/"),
         runtime_, RetryOptions{.budget_seconds = 1}));
   }
@@ -172,8 +173,9 @@ class HostileStores : public testing::Test {
     return object.ok() ? DecodeJob(*object, &errors) : Job();
   }
   bool WaitFor(const std::function<bool()>& done, double seconds) {
-    const Instant until = clock_.Now() + FromSeconds(seconds);
-    while (!done() && clock_.Now() < until) clock_.SleepFor(std::chrono::milliseconds(50));
+    const Instant until = runtime_.clock.Now() + FromSeconds(seconds);
+    while (!done() && runtime_.clock.Now() < until)
+      runtime_.clock.SleepFor(std::chrono::milliseconds(50));
     return done();
   }
   // What job number `index` is told of its store; "" = nothing yet.
@@ -183,10 +185,7 @@ class HostileStores : public testing::Test {
     return accepted == nullptr ? std::string() : accepted->message;
   }
 
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
   InMemoryApiServer server_;
   MemoryObjectStore store_;
   FakeFunctions functions_;

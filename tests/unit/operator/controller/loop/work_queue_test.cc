@@ -3,15 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/system_runtime.h"
+
 namespace lambdadnn {
 namespace {
 
 class WorkQueueTest : public testing::Test {
  protected:
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
+  SystemRuntime runtime_;
   WorkQueue queue_{runtime_};
   const ObjectName a_{"default", "a"};
   const ObjectName b_{"default", "b"};
@@ -37,31 +36,31 @@ TEST_F(WorkQueueTest, ANameIsNeverWorkedOnTwiceAtATime) {
 }
 
 TEST_F(WorkQueueTest, TheEarlierTimeStands) {
-  const Instant now = clock_.Now();
+  const Instant now = runtime_.clock.Now();
   queue_.AddAt(a_, now);
   queue_.AddAt(a_, now + std::chrono::hours(1));
   EXPECT_EQ(queue_.Get(), a_);
 }
 
 TEST_F(WorkQueueTest, WaitsForTheDueTimeAndNoLonger) {
-  const Instant due = clock_.Now() + std::chrono::milliseconds(20);
+  const Instant due = runtime_.clock.Now() + std::chrono::milliseconds(20);
   queue_.AddAt(a_, due);
   EXPECT_EQ(queue_.Get(), a_);
-  EXPECT_GE(clock_.Now(), due);
+  EXPECT_GE(runtime_.clock.Now(), due);
 }
 
 TEST_F(WorkQueueTest, IsBehindByTheNameThatHasWaitedLongest) {
   EXPECT_EQ(queue_.Behind(), Duration::zero());
-  queue_.AddAt(a_, clock_.Now() + std::chrono::hours(1));
+  queue_.AddAt(a_, runtime_.clock.Now() + std::chrono::hours(1));
   EXPECT_EQ(queue_.Behind(), Duration::zero());
-  queue_.AddAt(b_, clock_.Now() - std::chrono::hours(1));
+  queue_.AddAt(b_, runtime_.clock.Now() - std::chrono::hours(1));
   EXPECT_GE(queue_.Behind(), std::chrono::hours(1));
   EXPECT_EQ(queue_.Get(), b_);
   EXPECT_EQ(queue_.Behind(), Duration::zero());
 }
 
 TEST_F(WorkQueueTest, NewNamesGetThreeTurnsOfFour) {
-  const Instant now = clock_.Now();
+  const Instant now = runtime_.clock.Now();
   const auto name = [](int number) { return ObjectName{"default", std::to_string(number)}; };
   for (int i = 0; i < 3; ++i) {  // known, and due for longest
     queue_.AddAt(name(i), now - std::chrono::hours(1));
@@ -76,7 +75,7 @@ TEST_F(WorkQueueTest, NewNamesGetThreeTurnsOfFour) {
 }
 
 TEST_F(WorkQueueTest, ANameThatIsGoneIsNewWhenItComesAgain) {
-  const Instant now = clock_.Now();
+  const Instant now = runtime_.clock.Now();
   queue_.AddAt(a_, now);
   EXPECT_EQ(queue_.Get(), a_);
   queue_.AddAt(a_, now);
@@ -90,16 +89,16 @@ TEST_F(WorkQueueTest, ANameThatIsGoneIsNewWhenItComesAgain) {
 }
 
 TEST_F(WorkQueueTest, ANameToComeDelaysNoneThatIsDue) {
-  queue_.AddAt(a_, clock_.Now());
+  queue_.AddAt(a_, runtime_.clock.Now());
   EXPECT_EQ(queue_.Get(), a_);
-  queue_.AddAt(a_, clock_.Now());
+  queue_.AddAt(a_, runtime_.clock.Now());
   queue_.Done(a_);
-  queue_.AddAt(b_, clock_.Now() + std::chrono::hours(1));
+  queue_.AddAt(b_, runtime_.clock.Now() + std::chrono::hours(1));
   EXPECT_EQ(queue_.Get(), a_);
 }
 
 TEST_F(WorkQueueTest, CloseWakesTheWaiting) {
-  const auto task = executor_.Spawn("close", [&] { queue_.Close(); });
+  const auto task = runtime_.executor.Spawn("close", [&] { queue_.Close(); });
   EXPECT_EQ(queue_.Get(), std::nullopt);
   EXPECT_TRUE(queue_.closed());
 }
