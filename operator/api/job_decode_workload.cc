@@ -185,7 +185,7 @@ DatasetSpec DecodeDataset(const Json& json, Errors* errors) {
     nested.Finish();
   }
   if (const Json* image = reader.Child("image")) {
-    DatasetSpec::Images& images = dataset.image.emplace();
+    DatasetSpec::Images& images = dataset.image.emplace(DatasetSpec::Images());
     JsonReader nested(*image, reader.PathOf("image"), errors);
     nested.Required("height", &images.height);
     nested.Required("width", &images.width);
@@ -193,7 +193,7 @@ DatasetSpec DecodeDataset(const Json& json, Errors* errors) {
     nested.Finish();
   }
   if (const Json* json_text = reader.Child("text")) {
-    DatasetSpec::Text& text = dataset.text.emplace();
+    DatasetSpec::Text& text = dataset.text.emplace(DatasetSpec::Text());
     JsonReader nested(*json_text, reader.PathOf("text"), errors);
     nested.Optional("vocabulary", &text.vocabulary);
     nested.Optional("tokenizer", &text.tokenizer);
