@@ -24,7 +24,7 @@ struct ServerFixture final : KubeFixture {
     const ResourceType crds{"apiextensions.k8s.io", "v1", "customresourcedefinitions",
                             "CustomResourceDefinition"};
     (void)http.Create(crds, ConformanceCrd());  // there already but for the first test
-    for (int i = 0; i < kPolls && !Clean(); ++i) clock.SleepFor(kPoll);
+    for (int i = 0; i < kPolls && !Clean(); ++i) runtime.clock.SleepFor(kPoll);
   }
   KubeClient& client() override { return http; }
 
