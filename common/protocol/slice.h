@@ -247,8 +247,8 @@ struct SliceRecord {
   // restoreSeconds; and CPU time: startCpuSeconds, loadCpuSecondsPerSample,
   // streamCpuSecondsPerSample, stepCpuSeconds, iterationCpuSeconds, checkpointCpuSeconds,
   // finishCpuSeconds, pushCpuSeconds, pushCpuSecondsPerByte, pullCpuSeconds,
-  // pullCpuSecondsPerByte, the same with direct before Push, Pull, Send and Pair, missCpuSeconds,
-  // doorbellSendCpuSeconds, doorbellReceiveCpuSeconds, aloneCpuSeconds, directFourCpuSeconds,
+  // pullCpuSecondsPerByte, the same with direct before Push, Pull, Send and Pair and with store
+  // before Pair, missCpuSeconds, doorbell{Send,Receive}CpuSeconds, {alone,directFour}CpuSeconds,
   // disturbedCpuSeconds, updateCpuSecondsPerByte, serverIterationCpuSeconds,
   // serverShardCpuSeconds, serverChildCpuSeconds, serverCpuSecondsPerByte,
   // serverChildCpuSecondsPerByte (docs/theory.md, section 3). Roles worker and server, where
