@@ -137,7 +137,8 @@ Json ExecutionPlanToJson(const ExecutionPlan& plan) {
 
 Json PlanToJson(const Plan& plan) {
   Json json = ExecutionPlanToJson(plan);
-  json["predicted"] = PredictionToJson(plan.predicted);
+  // Of a plan that was made before the model was measured nothing is predicted.
+  if (plan.predicted != Prediction{}) json["predicted"] = PredictionToJson(plan.predicted);
   json["binding"] = plan.binding;
   return json;
 }

@@ -21,6 +21,7 @@
 #include "common/plan/time_factors.h"
 #include "common/plan/training_values.h"
 #include "common/plan/workload.h"
+#include "common/plan/workload_facts.h"
 #include "operator/api/backend_kind.h"
 #include "operator/api/pod_template.h"
 
@@ -195,6 +196,11 @@ enum class CleanupPolicy { kAlways, kOnSuccess, kNever };
 template <>
 inline constexpr auto kEnumNames<CleanupPolicy> = EnumNameTable("Always", "OnSuccess", "Never");
 
+// Whether a job without a profile is profiled before it trains, or while it does.
+enum class Profiling { kBeforeTraining, kWhileTraining };
+template <>
+inline constexpr auto kEnumNames<Profiling> = EnumNameTable("BeforeTraining", "WhileTraining");
+
 struct JobSpec {
   ModelSpec model;
   DatasetSpec dataset;
@@ -211,6 +217,7 @@ struct JobSpec {
   } functions;
   AggregationSpec aggregation;
   std::optional<WorkloadProfile> profile;
+  Profiling profiling = Profiling::kBeforeTraining;
   ObjectStoreSpec object_store;
   CheckpointSpec checkpoint;
   std::optional<BackendKind> backend;  // none = what the operator runs
@@ -300,6 +307,16 @@ struct BoundFunction {
   friend bool operator==(const BoundFunction&, const BoundFunction&) = default;
 };
 
+// A plan in force that was made before the model was measured (Profiling::kWhileTraining).
+enum class UnmeasuredPlan {
+  kNone,    // it was made from a profile
+  kTrains,  // the profile is measured meanwhile
+  kLeft,    // it cannot go on: the job is profiled first, and goes on under another plan
+  kKept,    // no profile could be measured: the job goes on under it
+};
+template <>
+inline constexpr auto kEnumNames<UnmeasuredPlan> = EnumNameTable("None", "Trains", "Left", "Kept");
+
 // What the controller must remember across its own restarts (all else is observed again).
 struct ExecutionStatus {
   int64_t incarnation = 0;               // grows at each fall-back to a checkpoint
@@ -328,7 +345,18 @@ struct ExecutionStatus {
   // Of the object before this one whose place in the store the job goes on in; empty = none was.
   std::string predecessor_uid;
   ModuleFacts module;  // of spec.model.torchScript
+  // Of a job that trains while it is profiled, since it was accepted.
+  WorkloadFacts facts;
+  UnmeasuredPlan unmeasured_plan = UnmeasuredPlan::kNone;
   friend bool operator==(const ExecutionStatus&, const ExecutionStatus&) = default;
+};
+
+// Where in a run a prediction begins: what was done and spent until then.
+struct PredictedFrom {
+  int64_t iteration = 0;
+  double seconds = 0;  // active time of the job
+  double cost = 0;
+  friend bool operator==(const PredictedFrom&, const PredictedFrom&) = default;
 };
 
 // One revision of the plan, as it was made: replaying the list gives the same bits.
@@ -342,8 +370,14 @@ struct PlanRecord {
   std::string reason;      // why it was made
   double at_seconds = 0;   // active time of the job then, and what had been spent
   double cost_before = 0;
-  double predicted_seconds = 0;  // of the whole job, as seen then
+  double predicted_seconds = 0;  // of the whole job, as seen then; 0 = nothing was predicted
   double predicted_cost = 0;
+  // Of a plan that was predicted while it was carried out; absent = when it was made.
+  std::optional<PredictedFrom> predicted_from;
+
+  PredictedFrom prediction_begin() const {
+    return predicted_from.value_or(PredictedFrom{first_iteration, at_seconds, cost_before});
+  }
   friend bool operator==(const PlanRecord&, const PlanRecord&) = default;
 };
 

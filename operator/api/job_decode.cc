@@ -166,6 +166,7 @@ JobSpec DecodeSpec(const Json& json, Errors* errors) {
   if (const Json* profile = reader.Child("profile")) {
     spec.profile = DecodeWorkloadProfile(*profile, "spec.profile", errors);
   }
+  reader.Optional("profiling", &spec.profiling);
   if (const Json* store = reader.Child("objectStore")) {
     spec.object_store = DecodeObjectStore(*store, errors);
   }

@@ -288,6 +288,7 @@ Json EncodeSpec(const JobSpec& spec) {
   json["priority"] = spec.priority;
   json["cleanupPolicy"] = EnumName(spec.cleanup_policy);
   if (spec.backend) json["backend"] = BackendName(*spec.backend);
+  if (spec.profiling != Profiling::kBeforeTraining) json["profiling"] = EnumName(spec.profiling);
   if (spec.profile) json["profile"] = EncodeWorkloadProfile(*spec.profile);
   PutText(&json, "managedBy", spec.managed_by);
   PutWhole(&json, "activeDeadlineSeconds", spec.active_deadline_seconds);

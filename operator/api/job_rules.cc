@@ -153,6 +153,7 @@ constexpr const char* kBackend = "backend";
 constexpr const char* kAddressing = "addressing";
 constexpr const char* kPeerChannel = "peerChannel";
 constexpr const char* kPodTemplate = "podTemplate";
+constexpr const char* kProfiling = "profiling";
 constexpr const char* kManagedBy = "managedBy";
 constexpr const char* kContainers = "containers";
 constexpr const char* kImagePullSecrets = "imagePullSecrets";
@@ -191,6 +192,15 @@ bool LayersEndWithFixed(const Json& self, const Json*) {
   const Json* layers = FindPath(self, "aggregation.layers");
   if (!fixed || layers == nullptr || !layers->is_array() || layers->empty()) return true;
   return !layers->back().is_number_integer() || layers->back().get<int64_t>() == *fixed;
+}
+
+// Left out, it is the first of its values.
+bool IsProfiledAsBefore(const Json& self, const Json* old) {
+  const auto profiling = [](const Json& spec) {
+    const std::string text = Text(spec, kProfiling);
+    return text.empty() ? std::string(EnumName(Profiling::kBeforeTraining)) : text;
+  };
+  return old == nullptr || profiling(self) == profiling(*old);
 }
 
 bool DirectHasConnections(const Json& self, const Json*) {
@@ -294,6 +304,7 @@ constexpr JobRule kRules[] = {
     {"spec", kAddressing, kWhileRunning, UnchangedOrSuspended<kAddressing>},
     {"spec", kPeerChannel, kWhileRunning, UnchangedOrSuspended<kPeerChannel>},
     {"spec", kPodTemplate, kWhileRunning, UnchangedOrSuspended<kPodTemplate>},
+    {"spec", kProfiling, kImmutable, IsProfiledAsBefore},
     {kPodSpec, kServiceAccountName, kImmutable, Unchanged<kServiceAccountName>},
     {kPodSpec, kImagePullSecrets, kImmutable, Unchanged<kImagePullSecrets>},
     {kPodSpec, kContainers, kImmutable, Unchanged<kContainers>},

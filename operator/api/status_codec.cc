@@ -92,6 +92,16 @@ TimeFactors DecodeFactors(const Json& json, const std::string& path, Errors* err
   return factors;
 }
 
+WorkloadFacts DecodeFacts(const Json& json, const std::string& path, Errors* errors) {
+  WorkloadFacts facts;
+  JsonReader reader(json, path, errors);
+  OptionalCount(reader, "trainingSamples", &facts.training_samples);
+  OptionalCount(reader, "testSamples", &facts.test_samples);
+  OptionalCount(reader, "sampleBytes", &facts.sample_bytes);
+  OptionalCount(reader, "parameters", &facts.parameters);
+  return facts;
+}
+
 void DecodeExecution(const Json& json, const std::string& path, Errors* errors,
                      ExecutionStatus* execution) {
   JsonReader reader(json, path, errors);
@@ -123,6 +133,10 @@ void DecodeExecution(const Json& json, const std::string& path, Errors* errors,
     facts.Optional("digest", &execution->module.digest);
     facts.Optional("tried", &execution->module.tried);
   }
+  if (const Json* facts = reader.Child("facts")) {
+    execution->facts = DecodeFacts(*facts, path + ".facts", errors);
+  }
+  reader.Optional("unmeasuredPlan", &execution->unmeasured_plan);
 }
 
 std::vector<PlanRecord> DecodeHistory(const Json& json, const std::string& path, Errors* errors) {
@@ -142,6 +156,12 @@ std::vector<PlanRecord> DecodeHistory(const Json& json, const std::string& path,
     reader.Optional("costBefore", &record.cost_before);
     reader.Optional("predictedSeconds", &record.predicted_seconds);
     reader.Optional("predictedCost", &record.predicted_cost);
+    if (const Json* from = reader.Child("predictedFrom")) {
+      JsonReader begin(*from, item_path + ".predictedFrom", errors);
+      OptionalCount(begin, "iteration", &record.predicted_from.emplace().iteration);
+      OptionalAmount(begin, "atSeconds", &record.predicted_from->seconds);
+      OptionalAmount(begin, "costBefore", &record.predicted_from->cost);
+    }
     return record;
   });
 }
@@ -229,6 +249,15 @@ Json EncodeExecution(const ExecutionStatus& execution) {
   if (!execution.module.digest.empty()) {
     json["module"] = {{"digest", execution.module.digest}, {"tried", execution.module.tried}};
   }
+  if (const WorkloadFacts& facts = execution.facts; facts != WorkloadFacts{}) {
+    json["facts"] = {{"trainingSamples", facts.training_samples},
+                     {"testSamples", facts.test_samples},
+                     {"sampleBytes", facts.sample_bytes},
+                     {"parameters", facts.parameters}};
+  }
+  if (execution.unmeasured_plan != UnmeasuredPlan::kNone) {
+    json["unmeasuredPlan"] = EnumName(execution.unmeasured_plan);
+  }
   return json;
 }
 
@@ -244,9 +273,16 @@ Json EncodeHistory(const std::vector<PlanRecord>& history) {
                     {"iterations", record.iterations},
                     {"reason", record.reason},
                     {"atSeconds", FormatAmount(record.at_seconds)},
-                    {"costBefore", FormatAmount(record.cost_before)},
-                    {"predictedSeconds", FormatAmount(record.predicted_seconds)},
-                    {"predictedCost", FormatAmount(record.predicted_cost)}});
+                    {"costBefore", FormatAmount(record.cost_before)}});
+    if (record.predicted_seconds > 0) {
+      list.back()["predictedSeconds"] = FormatAmount(record.predicted_seconds);
+      list.back()["predictedCost"] = FormatAmount(record.predicted_cost);
+    }
+    if (const auto& from = record.predicted_from) {
+      list.back()["predictedFrom"] = {{"iteration", from->iteration},
+                                      {"atSeconds", FormatAmount(from->seconds)},
+                                      {"costBefore", FormatAmount(from->cost)}};
+    }
     PutMemoryMib(&list.back(), "memory", record.memory_mib);
   }
   return list;

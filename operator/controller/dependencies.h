@@ -13,6 +13,7 @@
 #include "common/base/runtime.h"
 #include "common/base/tls_identity.h"
 #include "common/objectstore/object_store.h"
+#include "common/plan/workload_facts.h"
 #include "common/protocol/slice.h"
 #include "common/protocol/training_config.h"
 #include "common/telemetry/metrics.h"
@@ -57,10 +58,11 @@ struct ControllerDependencies {
   std::function<std::unique_ptr<MeasurementStore>(const Job&, ObjectStore& store)> measurements =
       nullptr;
   // Whether the data set that this training reads is there and fits its model, as far as that is
-  // known without reading it all (CheckDataset). Null = the functions find out.
-  std::function<Status(const TrainingConfig&,
-                       const std::function<Result<std::unique_ptr<ObjectStore>>(
-                           const std::string& uri)>& open_store)>
+  // known without reading it all, and what that tells (CheckDataset). Null = the functions find
+  // out.
+  std::function<Result<WorkloadFacts>(const TrainingConfig&,
+                                      const std::function<Result<std::unique_ptr<ObjectStore>>(
+                                          const std::string& uri)>& open_store)>
       check_dataset = nullptr;
   // What is known of the user's module that this training reads, before a function starts
   // (CheckModule). Null = the functions find out.

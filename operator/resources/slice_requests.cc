@@ -99,7 +99,9 @@ SliceRequest MakeTrainingSlice(const Job& job, const AssignedRole& role, int64_t
   request.roles = RolesOf(request.plan.aggregation, role);
   request.incarnation = job.status.execution.incarnation;
   request.first_iteration = job.status.execution.first_iteration;
-  const int64_t samples = job.status.profile.has_value() ? job.status.profile->training_samples : 0;
+  const int64_t samples = job.status.profile.has_value()
+                              ? job.status.profile->training_samples
+                              : job.status.execution.facts.training_samples;
   request.training = BuildTrainingConfig(job.spec, samples, request.plan.global_batch_size);
   request.training.model.module = job.status.execution.module;
   // All roles are told the same, whatever the spec says since.

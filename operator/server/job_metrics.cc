@@ -31,6 +31,12 @@ Value OfPlan(const JobStatus& status, Number (*read)(const Plan&)) {
   return static_cast<double>(read(*status.plan));
 }
 
+// Nothing of a plan that was made before the model was measured.
+Value OfPrediction(const JobStatus& status, double Prediction::* value) {
+  if (!status.plan.has_value() || status.plan->predicted == Prediction{}) return std::nullopt;
+  return status.plan->predicted.*value;
+}
+
 // Anyone with write access to status may have written the value: only numbers of at least 0 count.
 Value Count(double value) { return value >= 0 ? value : 0; }
 Value Count(int64_t value) { return Count(static_cast<double>(value)); }
@@ -76,13 +82,9 @@ constexpr std::array<Series, JobMetrics::kSeries> kSeriesOfAJob = {{
        return OfPlan<int64_t>(status, [](const Plan& plan) -> int64_t { return plan.revision; });
      }},
     {"lambdadnn_job_predicted_cost_dollars", kGauge, "Cost that the plan foresees.",
-     [](const JobStatus& status) {
-       return OfPlan<double>(status, [](const Plan& plan) { return plan.predicted.cost; });
-     }},
+     [](const JobStatus& status) { return OfPrediction(status, &Prediction::cost); }},
     {"lambdadnn_job_predicted_seconds", kGauge, "Time that the plan foresees.",
-     [](const JobStatus& status) {
-       return OfPlan<double>(status, [](const Plan& plan) { return plan.predicted.seconds; });
-     }},
+     [](const JobStatus& status) { return OfPrediction(status, &Prediction::seconds); }},
     {"lambdadnn_job_ready_functions", kGauge, "Workers that are ready.",
      [](const JobStatus& status) {
        return status.plan.has_value() ? Value(status.workers_ready) : std::nullopt;

@@ -39,6 +39,7 @@ struct Leader {
         .backend = backend,
         .slices = slices,
         .open_store = [this](const StoreReference&, const StoreSecrets&) { return OpenStore(); },
+        .check_dataset = [this](const TrainingConfig&, const auto&) { return MakeFacts(scenario); },
         .record_event = [this](EventDraft draft) { recorder.Record(std::move(draft)); },
         .leads_now = std::move(leads_now)};
     controller =

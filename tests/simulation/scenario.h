@@ -86,6 +86,9 @@ struct Scenario {
   // Of a job whose objective changes: only the planner can fit the layers to another number.
   bool planner_chooses_layers = false;
 
+  // The job trains while it is measured, and its plan is the planner's.
+  bool while_training = false;
+
   std::string Brief() const;
 };
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -24,6 +25,15 @@
 
 namespace lambdadnn::simulation {
 
+// A slice of role profile, which measures nothing here: how fast functions are is the scenario's.
+struct SimProfiling {
+  std::string invocation;
+  bool filler = false;
+  bool stopped = false;
+  Instant ends{};  // without a stop; of one that is no filler
+  SliceRecord record;
+};
+
 struct SimFunction : FakeInstance {
   SimProcess* process = nullptr;
   SliceService* service = nullptr;  // never destroyed: instances end by kill
@@ -37,7 +47,8 @@ struct SimFunction : FakeInstance {
   int64_t incarnation = 0;
   std::string scope;  // "r1.i0": revision and incarnation of the newest slice, as keys write them
   std::set<std::string> invocations;
-  int64_t slices_run = 0;  // stores opened
+  std::optional<SimProfiling> profiling;  // the newest
+  int64_t slices_run = 0;                 // stores opened
 };
 
 struct PlatformTiming {
@@ -90,6 +101,10 @@ class SimPlatform {
   void ObserveStarts(std::function<void(const SimFunction&, const SliceRequest&)> observer) {
     on_start_ = std::move(observer);
   }
+  // The record of a profile slice, as its function will write it. Null = none is asked for.
+  void MeasureWith(std::function<SliceRecord(const SliceRequest&)> measure) {
+    measure_ = std::move(measure);
+  }
   // Null when the process is no function.
   const SimFunction* FunctionOf(const SimProcess* process) const;
   // Is told when a function does what its contract forbids.
@@ -110,6 +125,10 @@ class SimPlatform {
   void Begin(SimFunction& function);
   // From now on the operator sees it gone.
   void SetGone(SimFunction& function, const std::string& reason);
+  // As SliceService does, of slices of role profile.
+  Status BeginProfile(SimFunction& function, const SliceRequest& request);
+  static Result<std::optional<std::string>> ProfileLine(SimFunction& function, int64_t index,
+                                                        Instant deadline);
   // The function took the request: was it right to do so?
   void CheckFences(SimFunction& function, const SliceRequest& request);
 
@@ -121,6 +140,7 @@ class SimPlatform {
   int64_t cold_starts_ = 0;
   std::unordered_map<const SimProcess*, const SimFunction*> by_process_;
   std::function<void(const SliceRequest&)> on_request_;
+  std::function<SliceRecord(const SliceRequest&)> measure_;
   std::function<void(const SimFunction&, const SliceRequest&)> on_start_;
   std::function<void(Invariant, std::string)> report_;
   // What List answers while it is stale.

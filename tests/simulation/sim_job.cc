@@ -30,6 +30,29 @@ WorkloadProfile MakeProfile(const Scenario& scenario) {
 
 }  // namespace
 
+WorkloadFacts MakeFacts(const Scenario& scenario) {
+  return {scenario.training.training_samples, scenario.test_samples, 8, scenario.plan.parameters};
+}
+
+SliceRecord MakeProfileRecord(const Scenario& scenario, const SliceRequest& request) {
+  constexpr int kSteps = 8;
+  SliceRecord record;
+  record.invocation = request.invocation;
+  record.outcome = SliceOutcome::kFinished;
+  const double step =
+      scenario.compute_seconds + scenario.compute_seconds_per_sample * request.profile.batch_size;
+  record.profile_iteration_seconds.assign(kSteps, step);
+  const WorkloadFacts facts = MakeFacts(scenario);
+  record.metrics = {{"trainingSamples", static_cast<double>(facts.training_samples)},
+                    {"testSamples", static_cast<double>(facts.test_samples)},
+                    {"trainingBytes", 8 * static_cast<double>(facts.training_samples)},
+                    {"parameters", static_cast<double>(facts.parameters)},
+                    {"baseMemoryMib", 64},
+                    {"mergeBytesPerSecond", 1e9},
+                    {"storeRequestSeconds", scenario.store.request_seconds}};
+  return record;
+}
+
 Job MakeJob(const Scenario& scenario) {
   Job job;
   job.metadata.name = "job";
@@ -56,6 +79,16 @@ Job MakeJob(const Scenario& scenario) {
     spec.aggregation.server_memory_mib = scenario.plan.server_memory_mib;
   }
   spec.profile = MakeProfile(scenario);
+  if (scenario.while_training) {
+    spec.profiling = Profiling::kWhileTraining;
+    spec.profile.reset();
+    spec.objective.fixed.reset();
+    spec.objective.deadline_seconds = 5;  // as fast as it can
+    spec.objective.best_effort = true;
+    spec.functions.max = 4;
+    spec.aggregation = {};
+    spec.aggregation.transport = scenario.plan.aggregation.transport;
+  }
   spec.object_store.uri = "file:///store";
   spec.checkpoint.interval_seconds = scenario.checkpoint_interval_seconds;
   spec.checkpoint.keep = scenario.keep_checkpoints;

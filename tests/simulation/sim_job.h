@@ -8,6 +8,10 @@
 
 namespace lambdadnn::simulation {
 
+// What the headers of its data set and the description of its model tell.
+WorkloadFacts MakeFacts(const Scenario& scenario);
+// What a function that measures finds.
+SliceRecord MakeProfileRecord(const Scenario& scenario, const SliceRequest& request);
 Job MakeJob(const Scenario& scenario);
 ControllerOptions MakeControllerOptions(const Scenario& scenario, int64_t leader_epoch);
 

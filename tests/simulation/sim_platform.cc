@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "common/protocol/slice_codec.h"
 #include "tests/simulation/sim_functions.h"
 #include "tests/simulation/sim_peer_network.h"
 
@@ -98,6 +99,52 @@ void SimPlatform::CheckFences(SimFunction& function, const SliceRequest& request
       "r" + std::to_string(request.plan.revision) + ".i" + std::to_string(request.incarnation);
   function.invocations.insert(request.invocation);
   if (on_start_) on_start_(function, request);
+}
+
+Status SimPlatform::BeginProfile(SimFunction& function, const SliceRequest& request) {
+  // It measures, or would without a stop.
+  constexpr double kMeasureSeconds = 1.5;
+  std::optional<SimProfiling>& profiling = function.profiling;
+  if (profiling.has_value()) {
+    if (profiling->invocation == request.invocation) return OkStatus();
+    const bool ended =
+        profiling->stopped || (!profiling->filler && scheduler_.Now() >= profiling->ends);
+    if (!ended) return AlreadyExistsError(profiling->invocation);
+  }
+  if (request.leader_epoch < function.leader_epoch) {
+    return FailedPreconditionError("sim: fenced, of an older leader");
+  }
+  LDNN_CHECK(measure_ != nullptr, "nobody says what a profile is here");
+  profiling = SimProfiling{request.invocation, request.profile.filler, false,
+                           scheduler_.Now() + FromSeconds(kMeasureSeconds), measure_(request)};
+  return OkStatus();
+}
+
+Result<std::optional<std::string>> SimPlatform::ProfileLine(SimFunction& function, int64_t index,
+                                                            Instant deadline) {
+  constexpr double kLookSeconds = 0.25;
+  Clock& clock = function.process->runtime().clock;
+  const std::string invocation = function.profiling->invocation;
+  if (index == 0) {
+    ProgressLine begun;
+    begun.iteration = 1;
+    return std::optional(EncodeProgress(begun));
+  }
+  if (index > 1) return OutOfRangeError("sim: the stream has ended");
+  while (true) {
+    const std::optional<SimProfiling>& now = function.profiling;
+    if (now->invocation != invocation) return NotFoundError("sim: another slice runs");
+    if (now->stopped || (!now->filler && clock.Now() >= now->ends)) {
+      SliceRecord record = now->record;
+      if (now->stopped && !now->filler) {
+        record.outcome = SliceOutcome::kFailed;
+        record.error = CancelledError("sim: stopped");
+      }
+      return std::optional(EncodeRecord(record));
+    }
+    if (clock.Now() >= deadline) return std::optional<std::string>();
+    clock.SleepFor(std::min(FromSeconds(kLookSeconds), deadline - clock.Now()));
+  }
 }
 
 const SimFunction* SimPlatform::FunctionOf(const SimProcess* process) const {

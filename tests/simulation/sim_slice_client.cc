@@ -95,7 +95,9 @@ void SimSliceClient::Connect(const std::shared_ptr<Stream>& stream, const SliceR
 }
 
 Status SimSliceClient::Ask(SimFunction& function, const SliceRequest& request) {
-  Status status = function.service->Start(request);
+  Status status = request.role().kind == RoleKind::kProfile
+                      ? platform_.BeginProfile(function, request)
+                      : function.service->Start(request);
   SimScheduler& scheduler = platform_.scheduler();
   if (scheduler.tracing()) {
     scheduler.Trace("asked by leader " + std::to_string(request.leader_epoch) + " to run " +
@@ -139,7 +141,10 @@ void SimSliceClient::Pump(const std::shared_ptr<Stream>& stream, SimFunction& fu
                        latency = FromSeconds(platform_.timing().request_seconds)] {
           for (int64_t index = 0; !pipe->closed;) {
             const Instant deadline = scheduler.Now() + FromSeconds(kHeartbeatSeconds);
-            auto line = function.service->Line(invocation, index, deadline);
+            const bool profiles =
+                function.profiling.has_value() && function.profiling->invocation == invocation;
+            auto line = profiles ? SimPlatform::ProfileLine(function, index, deadline)
+                                 : function.service->Line(invocation, index, deadline);
             if (!line.ok()) break;
             std::string text;
             if (line->has_value()) {
@@ -217,6 +222,10 @@ void SimSliceClient::Stop(const std::string& invocation, bool graceful) {
           if (platform_.scheduler().tracing()) {
             platform_.scheduler().Trace("asked to stop " + invocation +
                                         (graceful ? "" : " at once"));
+          }
+          if (function->profiling && function->profiling->invocation == invocation) {
+            function->profiling->stopped = true;
+            return Answer{OkStatus()};
           }
           return Answer{function->service->Stop(invocation, graceful)};
         });

@@ -58,6 +58,8 @@ class World {
     platform_.ObserveStarts([this](const SimFunction& function, const SliceRequest& request) {
       OnStart(function, request);
     });
+    platform_.MeasureWith(
+        [this](const SliceRequest& request) { return MakeProfileRecord(scenario_, request); });
     bucket_.Observe([this](const StoreEffect& effect) { Observe(effect); });
   }
 
@@ -119,6 +121,8 @@ class World {
     if (request.role().kind == RoleKind::kProfile) return;
     if (checker_ == nullptr) checker_ = std::make_unique<Checker>(request.store.prefix);
     const auto [plan, new_plan] = plans_.emplace(request.plan.revision, request.plan);
+    // How often checkpoints are written is a round's, and no part of the bits.
+    plan->second.checkpoint_every = request.plan.checkpoint_every;
     if (plan->second != request.plan) {
       return Fail(Invariant::kPlanFixed, "guarantee 1: plan revision " +
                                              std::to_string(request.plan.revision) +

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "common/base/status.h"
+#include "common/plan/workload_facts.h"
 #include "common/protocol/training_config.h"
 #include "trainer_function/data/dataset.h"
 
@@ -16,8 +17,10 @@ namespace lambdadnn {
 inline constexpr int64_t kCheckedRecords = 1000;
 inline constexpr int64_t kCheckedBytes = 1 << 20;
 
-// kInvalidArgument names the file and the record, or the field of spec; kNotFound the names that
-// were looked for. Other codes are those of the store, and say nothing of the files.
-Status CheckDataset(const TrainingConfig& training, const OpenStoreAt& open_store);
+// What is known for certain of the training then: nothing where samples are only counted as they
+// are read (CSV, text, folders, shards), where classes are found so, or where LibTorch knows the
+// model. kInvalidArgument names the file and the record, or the field of spec; kNotFound the names
+// that were looked for. Other codes are those of the store, and say nothing of the files.
+Result<WorkloadFacts> CheckDataset(const TrainingConfig& training, const OpenStoreAt& open_store);
 
 }  // namespace lambdadnn

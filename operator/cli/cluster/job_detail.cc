@@ -144,9 +144,12 @@ std::string FormatJobDetail(const Job& job, WallTime now) {
     const AggregationPlan& aggregation = status.plan->aggregation;
     text += Line("exchange", "transport " + std::string(EnumName(aggregation.transport)) +
                                  ", placement " + std::string(EnumName(aggregation.placement)));
-    text += Line("predicted", FormatShortDuration(status.plan->predicted.seconds) + ", " +
-                                  WithCurrency(Format("%.4f", status.plan->predicted.cost),
-                                               status.usage.currency));
+    const Prediction& predicted = status.plan->predicted;
+    text += Line("predicted",
+                 predicted == Prediction{}
+                     ? "nothing until the model is measured"
+                     : FormatShortDuration(predicted.seconds) + ", " +
+                           WithCurrency(Format("%.4f", predicted.cost), status.usage.currency));
   }
   text += Line("functions", summary.functions.empty() ? "" : summary.functions + " workers ready");
   text += Line("progress", DescribeProgress(status, summary));

@@ -149,7 +149,8 @@ std::string ExpectedTimeChart(const Json& report) {
   LineSeries high{"p90", "series-3", {}};
   const Json& plans = ListAt(report, "plans");
   for (size_t i = 0; i < plans.size(); ++i) {
-    const auto begin = NumberAt(plans[i], "atSeconds");
+    const auto predicted_from = NumberAt(plans[i], "predictedFrom.seconds");
+    const auto begin = predicted_from ? predicted_from : NumberAt(plans[i], "atSeconds");
     const auto end = i + 1 < plans.size() ? NumberAt(plans[i + 1], "atSeconds")
                                           : NumberAt(report, "actual.seconds");
     const auto seconds = NumberAt(plans[i], "predicted.seconds");

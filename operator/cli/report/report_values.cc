@@ -115,11 +115,31 @@ Compared MemoryOf(const Json& report, const std::string& role) {
           NumberAt(report, "memory." + role + ".peakBytes")};
 }
 
+namespace {
+
+// The first plan was carried out before it, or another one, could be predicted.
+bool IsTrainedWhileProfiled(const Json& report) {
+  const Json& plans = ListAt(report, "plans");
+  return !plans.empty() &&
+         (!NumberAt(plans[0], "predicted.seconds") || NumberAt(plans[0], "predictedFrom.seconds"));
+}
+
+}  // namespace
+
 std::string DescribeBeforePlan(const Json& report) {
+  if (NumberAt(report, "plan.functions") && !NumberAt(report, "predicted.seconds")) {
+    return "nothing was predicted: the job ended before its model was measured";
+  }
   const double seconds = NumberAt(report, "beforePlan.seconds").value_or(0);
   if (seconds <= 0) return "";
   std::string text = "before the plan: " + FormatSeconds(seconds) + " and " +
                      CostFormat(report)(NumberAt(report, "beforePlan.cost").value_or(0));
+  const double done = NumberAt(report, "beforePlan.iterations").value_or(0);
+  if (IsTrainedWhileProfiled(report)) {
+    return text + ", in which " + FormatNumber(done, 15) +
+           (done == 1 ? " iteration was done" : " iterations were done") +
+           " and the model was measured";
+  }
   const double profiling = NumberAt(report, "phases.profilingSeconds").value_or(0);
   if (profiling > 0) text += ", of them " + FormatSeconds(profiling) + " of profiling";
   return text;
@@ -134,7 +154,8 @@ std::string DescribeExchange(const Json& report) {
 
 std::vector<PhaseBar> PhasesOf(const Json& report) {
   const auto iterations = NumberAt(report, "plan.predicted.iterations");
-  const bool one_plan = ListAt(report, "plans").size() <= 1;
+  // What is measured is of the whole job: it is compared where the prediction is as well.
+  const bool one_plan = ListAt(report, "plans").size() <= 1 && !IsTrainedWhileProfiled(report);
   std::vector<PhaseBar> bars;
   for (const TermKind& kind : kTermKinds) {
     const std::string field(kind.field);

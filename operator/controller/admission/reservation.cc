@@ -8,6 +8,7 @@
 
 #include "common/base/text.h"
 #include "operator/controller/planning/profile_fit.h"
+#include "operator/controller/planning/unmeasured_plan.h"
 #include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
@@ -25,6 +26,13 @@ Reservation Of(const Platform& platform, int functions, double memory_mib, doubl
 
 Reservation Of(const Platform& platform, int functions, int memory_mib, int gpu) {
   return Of(platform, functions, memory_mib, MilliCpuOf(platform, memory_mib), gpu);
+}
+
+// Of the functions that measure.
+Reservation OfProfile(const Platform& platform, const ProfilePlan& plan) {
+  const int largest = plan.memory_mib.front();
+  return Of(platform, 1, largest, plan.gpu) +
+         Of(platform, plan.functions - 1, largest, plan.filler_milli_cpu, plan.gpu);
 }
 
 bool Within(double amount, double limit) { return limit <= 0 || amount <= limit; }
@@ -70,12 +78,15 @@ bool NeedsMore(const Reservation& a, const Reservation& b) {
 }
 
 Reservation ReservationOf(const Job& job, const Platform& platform, const Reservation& capacity) {
-  if (job.status.plan.has_value()) return ReservationOf(*job.status.plan, platform);
-  const ProfilePlan plan = MakeProfilePlan(job.spec, platform);
-  const int largest = plan.memory_mib.front();
-  return AtMost(Of(platform, 1, largest, plan.gpu) +
-                    Of(platform, plan.functions - 1, largest, plan.filler_milli_cpu, plan.gpu),
-                capacity);
+  if (TrainsUnmeasured(job)) {
+    const ProfilePlan beside = ProfilePlanBeside(job.spec, platform);
+    return AtMost(ReservationOf(*job.status.plan, platform) + OfProfile(platform, beside),
+                  capacity);
+  }
+  if (job.status.plan.has_value() && !LeavesUnmeasured(job)) {
+    return ReservationOf(*job.status.plan, platform);
+  }
+  return AtMost(OfProfile(platform, MakeProfilePlan(job.spec, platform)), capacity);
 }
 
 std::string DescribeReservation(const Reservation& reservation, const Reservation& capacity) {

@@ -29,8 +29,9 @@ Reservation operator-(const Reservation& a, const Reservation& b);
 bool FitsWithin(const Reservation& reservation, const Reservation& within);
 // Of all functions of a plan.
 Reservation ReservationOf(const Plan& plan, const Platform& platform);
-// Of the functions that the job has while it is started: its plan's, else those of profiling, which
-// are as large as `capacity` of all jobs allows, where it is smaller than the platform.
+// Of the functions that the job has while it is started: its plan's, those of profiling, or both
+// while it trains unmeasured. The latter are as large as `capacity` of all jobs allows, where it is
+// smaller than the platform.
 Reservation ReservationOf(const Job& job, const Platform& platform, const Reservation& capacity);
 // No more of anything than `limit`; in it, 0 = none.
 Reservation AtMost(const Reservation& reservation, const Reservation& limit);

@@ -68,9 +68,9 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteAllGroup
   if (job.status.plan.has_value()) {
     groups.insert(WorkersGroupName(job.status.plan->revision));
     groups.insert(ServersGroupName(job.status.plan->revision));
-  } else {
-    groups.insert(kProfileGroup);
   }
+  const bool measured = job.status.plan.has_value() && job.status.profile.has_value();
+  if (!measured) groups.insert(kProfileGroup);
   Status all_deleted;
   for (const std::string& group : groups) {
     const Status deleted = dependencies_.backend.DeleteGroup(IdentityOf(job), group);

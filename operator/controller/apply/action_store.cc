@@ -195,10 +195,11 @@ Status ActionExecutor::TryDataset(Pass* pass) {
       IsOfFunctionsAlone(job.spec.dataset.uri, job)) {
     return OkStatus();
   }
-  const Status answer = dependencies_.check_dataset(
+  const Result<WorkloadFacts> facts = dependencies_.check_dataset(
       BuildTrainingConfig(job.spec, 0, job.spec.training.global_batch_size.value_or(0)),
       StoresOfJob(*pass));
-  return SaysWhatIsWrong(answer) ? answer : OkStatus();
+  if (facts.ok()) pass->memory->memo.facts = *facts;
+  return SaysWhatIsWrong(facts.status()) ? facts.status() : OkStatus();
 }
 
 // The same of a user's module.

@@ -139,20 +139,26 @@ Json PlansOf(const Job& job, double seconds, double cost) {
     const bool last = i + 1 == spans.size();
     const double until = last ? seconds : spans[i + 1].record.at_seconds;
     const double spent = last ? cost : spans[i + 1].record.cost_before;
-    plans.push_back(
-        {{"revision", record.revision},
-         {"firstIteration", record.first_iteration},
-         {"iterations", spans[i].iterations},
-         {"functions", record.functions},
-         {"memory", FormatMemoryMib(record.memory_mib)},
-         {"layers", record.aggregation.layers},
-         {"shards", record.aggregation.shards},
-         {"spread", record.aggregation.spread},
-         {"reason", record.reason},
-         {"atSeconds", record.at_seconds},
-         {"predicted", {{"seconds", record.predicted_seconds}, {"cost", record.predicted_cost}}},
-         {"actual",
-          {{"seconds", until - record.at_seconds}, {"cost", spent - record.cost_before}}}});
+    Json plan = {
+        {"revision", record.revision},
+        {"firstIteration", record.first_iteration},
+        {"iterations", spans[i].iterations},
+        {"functions", record.functions},
+        {"memory", FormatMemoryMib(record.memory_mib)},
+        {"layers", record.aggregation.layers},
+        {"shards", record.aggregation.shards},
+        {"spread", record.aggregation.spread},
+        {"reason", record.reason},
+        {"atSeconds", record.at_seconds},
+        {"actual", {{"seconds", until - record.at_seconds}, {"cost", spent - record.cost_before}}}};
+    if (record.predicted_seconds > 0) {
+      plan["predicted"] = {{"seconds", record.predicted_seconds}, {"cost", record.predicted_cost}};
+    }
+    if (const auto& from = record.predicted_from) {
+      plan["predictedFrom"] = {
+          {"iteration", from->iteration}, {"seconds", from->seconds}, {"cost", from->cost}};
+    }
+    plans.push_back(std::move(plan));
   }
   return plans;
 }
@@ -220,33 +226,29 @@ Json LatenciesOf(const RequestLatencies& latencies) {
   return json;
 }
 
-// What was over when the plan in force was made: profiling, and earlier revisions. Predictions are
-// of what comes after it.
-struct BeforePlan {
-  double seconds = 0;
-  double cost = 0;
-};
-
-BeforePlan BeforePlanOf(const Job& job, const JobHistory& history) {
+// What was over when the plan in force was made, or predicted: profiling, earlier revisions, what
+// was trained before the model was measured. Predictions are of what comes after it.
+PredictedFrom BeforePlanOf(const Job& job, const JobHistory& history) {
   const std::vector<PlanRecord>& plans = job.status.plan_history;
-  if (plans.empty()) return {history.planned_at, 0};
-  return {plans.back().at_seconds, plans.back().cost_before};
+  if (plans.empty()) return {0, history.planned_at, 0};
+  return plans.back().prediction_begin();
 }
 
 // The Pareto front when the plan was chosen.
 Json ParetoOf(const JobSnapshot& snapshot, const JobHistory& history) {
   Json pareto = {{"points", Json::array()}};
+  if (!snapshot.job.status.profile.has_value()) return pareto;
   const Plan& plan = *snapshot.job.status.plan;
-  const std::vector<PlanRecord>& plans = snapshot.job.status.plan_history;
-  const bool first = plan.revision <= 1 || plans.empty();
-  const double elapsed = plans.empty() ? history.planned_at : plans.back().at_seconds;
-  const double spent = plans.empty() ? 0 : plans.back().cost_before;
+  const PredictedFrom begin = BeforePlanOf(snapshot.job, history);
+  const bool first = plan.revision <= 1 && begin.iteration == 0;
+  const double elapsed = begin.seconds;
+  const double spent = begin.cost;
   const Platform& platform = snapshot.options->platform;
   // When it was planned, as far as the job's own clock tells.
   const double since = ActiveSeconds(snapshot.job, snapshot.wall) - elapsed;
   const JobSpent then{elapsed, spent, snapshot.wall - FromSeconds(since)};
   PlannerInput input = first ? PlannerInputOf(snapshot.job, platform, then, true)
-                             : ReplannerInputOf(snapshot.job, platform, then, plan.first_iteration);
+                             : ReplannerInputOf(snapshot.job, platform, then, begin.iteration);
   input.options.explain = true;
   Result<PlanningOutcome> outcome = MakePlan(input);
   if (!outcome.ok()) return pareto;
@@ -337,12 +339,16 @@ Json BuildReport(const JobSnapshot& snapshot, const JobHistory& history,
   report["plan"] = PlanToJson(plan);
   report["plans"] = PlansOf(job, seconds, cost);
   report["binding"] = plan.binding;
-  report["predicted"] = {{"seconds", predicted.seconds}, {"cost", predicted.cost}};
-  const BeforePlan before = BeforePlanOf(job, history);
-  report["beforePlan"] = {{"seconds", before.seconds}, {"cost", before.cost}};
-  report["error"] = {
-      {"seconds", RelativeError(predicted.seconds - before.seconds, seconds - before.seconds)},
-      {"cost", RelativeError(predicted.cost - before.cost, cost - before.cost)}};
+  // A job that ended before its model was measured has nothing to compare.
+  if (IsPredicted(plan)) {
+    report["predicted"] = {{"seconds", predicted.seconds}, {"cost", predicted.cost}};
+    const PredictedFrom before = BeforePlanOf(job, history);
+    report["beforePlan"] = {
+        {"seconds", before.seconds}, {"cost", before.cost}, {"iterations", before.iteration}};
+    report["error"] = {
+        {"seconds", RelativeError(predicted.seconds - before.seconds, seconds - before.seconds)},
+        {"cost", RelativeError(predicted.cost - before.cost, cost - before.cost)}};
+  }
   report["model"] = {{"uri", job.status.model_uri},
                      {"digest", job.status.model_digest},
                      {"parameters", plan.buffers_begin()}};

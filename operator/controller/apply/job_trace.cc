@@ -171,6 +171,7 @@ class Trace {
       span.Add("lambdadnn.plan.functions", int64_t{plan.functions});
       span.Add("lambdadnn.plan.memory", plan.memory_mib * kBytesPerMib);
       span.Add("lambdadnn.plan.first_iteration", plan.first_iteration);
+      if (plan.predicted_seconds <= 0) continue;
       span.Add("lambdadnn.plan.predicted_seconds", plan.predicted_seconds);
       span.Add("lambdadnn.plan.predicted_cost", plan.predicted_cost);
     }

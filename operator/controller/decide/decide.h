@@ -36,7 +36,14 @@ bool IsLeftAlone(const JobSnapshot& snapshot);
 std::optional<std::vector<Action>> DecideAdmission(const JobSnapshot& snapshot);
 // Of a job that brings its id: how it goes on with what its place holds; nullopt = as any other.
 std::optional<std::vector<Action>> DecideRestore(const JobSnapshot& snapshot);
+// Of a job that may train while it is profiled: its first plan, or why it is profiled first;
+// nullopt = as any other.
+std::optional<std::vector<Action>> DecideUnmeasuredPlan(const JobSnapshot& snapshot);
 std::vector<Action> DecideProfile(const JobSnapshot& snapshot);
+// The same beside a round that runs; never ends what trains. Empty: nothing to do just now.
+std::vector<Action> MeasureBeside(const JobSnapshot& snapshot);
+// Of a job that has left its unmeasured plan (kLeft): stops what trains, then profiles.
+std::vector<Action> DecideProfileFirst(const JobSnapshot& snapshot);
 std::vector<Action> DecidePlan(const JobSnapshot& snapshot);
 std::vector<Action> DecideRun(const JobSnapshot& snapshot);
 // Of a broken round: lost workers are replaced while the other roles wait; nullopt = it falls back.
@@ -80,6 +87,10 @@ std::optional<std::vector<Action>> QuiesceBeforeOtherReservation(const JobSnapsh
 bool LacksCapacity(const JobSnapshot& snapshot, const Plan& plan);
 // "iterations take 2.90 times as long as predicted".
 std::string DescribeDrift(const JobSnapshot& snapshot);
+// From `execution` on the job is profiled before it goes on.
+WriteDecision LeaveUnmeasuredPlan(ExecutionStatus execution, Reason reason, const std::string& why);
+// Its bounds, or those of the platform, have changed before it was measured.
+bool CannotGoOnUnmeasured(const JobSnapshot& snapshot);
 // Once it has no function left: with capacity for `plan` the job stays started, else `write` puts
 // it back into the queue.
 void ChangeReservation(const JobSnapshot& snapshot, const Plan& plan, WriteDecision* write);

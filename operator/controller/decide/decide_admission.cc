@@ -23,6 +23,9 @@ std::optional<std::vector<Action>> DecideAdmission(const JobSnapshot& snapshot) 
     if (!snapshot.memo->module.digest.empty()) {
       accept.execution = job.status.execution;
       accept.execution->module = snapshot.memo->module;
+    } else if (job.spec.profiling == Profiling::kWhileTraining && snapshot.memo->facts.known()) {
+      accept.execution = job.status.execution;
+      accept.execution->facts = snapshot.memo->facts;
     }
     return Actions{accept};
   }

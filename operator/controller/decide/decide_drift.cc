@@ -6,12 +6,11 @@
 #include <cstdio>
 
 #include "common/base/statistics.h"
+#include "operator/controller/decide/alternative_plan.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/drift.h"
 #include "operator/controller/decide/round_view.h"
 #include "operator/controller/planning/planning.h"
-#include "operator/planner/candidate.h"
-#include "operator/planner/wording.h"
 
 namespace lambdadnn {
 namespace {
@@ -29,10 +28,6 @@ double QuiesceSeconds(const JobSnapshot& snapshot) {
   const WorkloadProfile& profile = *snapshot.job.status.profile;
   return snapshot.observations->estimate.SecondsPerIteration() + profile.checkpoint_seconds +
          profile.release_seconds;
-}
-
-JobSpent SpentOf(const JobSnapshot& snapshot) {
-  return {ActiveSeconds(snapshot.job, snapshot.wall), snapshot.meter.Spent(), snapshot.wall};
 }
 
 // Of a job that trains as fast as it can the deadline may have been missed from the first.
@@ -65,71 +60,13 @@ DriftFacts FactsOf(const JobSnapshot& snapshot, int64_t iteration) {
   return facts;
 }
 
-// What is known of the switch to another plan.
-struct Alternative {
-  std::optional<Plan> plan;  // worth its switch
-  double saving = 0;         // of what the objective minimises, as a share
-  std::string obstacle;      // where no plan is in time: why
-};
-
-// The plan in force, for the iterations that are left.
-Result<PlanCandidate> PredictCurrent(PlannerInput input, const Plan& plan) {
-  input.aggregation.shards = plan.aggregation.shards;
-  input.aggregation.layers = plan.aggregation.layers;
-  input.aggregation.spread = plan.aggregation.spread;
-  input.aggregation.server_memory_mib = plan.server_memory_mib;
-  return PredictPlan(input, plan.functions, plan.memory_mib);
-}
-
-Alternative FindAlternative(const JobSnapshot& snapshot, int64_t iteration, Drift drift) {
-  Job job = snapshot.job;
-  job.status.execution.corrections = snapshot.observations->estimate.corrections();
-  const Platform& platform = PlatformOf(snapshot);
-  PlannerInput input = ReplannerInputOf(job, platform, SpentOf(snapshot), iteration);
-  Alternative found;
-  const Result<PlanCandidate> current = PredictCurrent(input, *job.status.plan);
-  if (!current.ok()) return found;
-  const CostMeasure measure = MeasureOf(platform, input.options.model);
-  const Prediction& as_new = current->predicted;
-  const double second_cost = ComparedCost(*current, measure) / std::max(as_new.seconds, 1e-9);
-  const double running = as_new.seconds - as_new[Term::kColdStart] - as_new[Term::kLoad];
-  const double quiesce = QuiesceSeconds(snapshot);
-  Objective& objective = input.objective;
-  if (objective.deadline_seconds) {
-    objective.deadline_seconds = std::max(0.001, *objective.deadline_seconds - quiesce);
-    input.elapsed_seconds += quiesce;
-  }
-  const Result<PlanningOutcome> outcome = MakePlan(input);
-  if (!outcome.ok() || !outcome->feasible) {
-    found.obstacle = outcome.ok() ? ReasonOf(outcome->certificate) : outcome.status().message();
-    return found;
-  }
-  if (SameWork(NextRevision(job, outcome->plan, 0, 0, iteration), *job.status.plan)) return found;
-  const double seconds = outcome->chosen.predicted.seconds + quiesce;
-  const double cost = ComparedCost(outcome->chosen, measure) + second_cost * quiesce;
-  const Order order(objective);
-  const bool by_time = outcome->best_effort;
-  const double rank = by_time ? TimeRank(seconds) : order.Rank(seconds, cost);
-  const double rank_of_current =
-      by_time ? TimeRank(running) : order.Rank(running, second_cost * running);
-  found.saving = 1 - rank / std::max(rank_of_current, 1.0);
-  const bool in_time_at_last = drift == Drift::kLate && !outcome->best_effort;
-  const bool over_budget = !order.Allows(0, second_cost * running);
-  if (in_time_at_last || over_budget || IsWorthSwitching(rank, rank_of_current)) {
-    found.plan = outcome->plan;
-  } else if (outcome->best_effort) {
-    found.obstacle = ReasonOf(outcome->certificate);
-  }
-  return found;
-}
-
 std::string DescribeLateness(const DriftFacts& facts) {
   return "it would end " + Rounded("%.0f s", facts.remaining.seconds - *facts.seconds_allowed) +
          " after its deadline";
 }
 
 Actions BeginReplan(const JobSnapshot& snapshot, const DriftFacts& facts, Drift drift,
-                    const Alternative& found) {
+                    const AlternativePlan& found) {
   const Job& job = snapshot.job;
   const std::string why =
       drift == Drift::kLate
@@ -207,8 +144,10 @@ std::optional<std::vector<Action>> DecideDrift(const JobSnapshot& snapshot) {
   if (degraded && IsInTime(facts)) return TellThatItIsInTime();
   const Drift drift = due ? FindDrift(facts) : Drift::kNone;
   if (drift == Drift::kNone) return std::nullopt;
-  const Alternative found = FindAlternative(snapshot, iteration, drift);
-  if (found.plan) return BeginReplan(snapshot, facts, drift, found);
+  const AlternativePlan found = FindAlternative(
+      snapshot, iteration,
+      {estimate.corrections(), estimate.SecondsPerIteration(), drift == Drift::kLate});
+  if (found.plan && found.current) return BeginReplan(snapshot, facts, drift, found);
   Actions actions = {NoteDriftLook{{plan.revision, iteration}}};
   const bool told = degraded || IsDegraded(job, Reason::kReplanInfeasible);
   if (drift == Drift::kLate && !told && !found.obstacle.empty()) {

@@ -17,6 +17,7 @@
 #include "operator/controller/decide/profile_source.h"
 #include "operator/controller/planning/profile_fit.h"
 #include "operator/controller/planning/profile_sizes.h"
+#include "operator/controller/planning/unmeasured_plan.h"
 #include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
@@ -87,6 +88,11 @@ std::vector<ProfileSample> MeasuredSamples(const std::map<SizeAndRank, const Sli
   return samples;
 }
 
+// Beside one that trains, which takes as much of the machine as one that starts.
+int FunctionsAtOnce(const Job& job, const ProfilePlan& plan) {
+  return plan.functions + (TrainsUnmeasured(job) ? 1 : 0);
+}
+
 std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& plan,
                              const std::map<SizeAndRank, const SliceFact*>& slices) {
   std::vector<ProfileSample> samples = MeasuredSamples(slices);
@@ -110,9 +116,10 @@ std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& pla
   }
   write.keep_profile = fit->profile.residual <= snapshot.options->max_profile_residual;
   write.measured_on = DescribeMeasuring(snapshot, plan, slices);
-  write.profile->cold_start_seconds = WithAWholeCore(
-      fit->profile.cold_start_seconds, fit->profile.start_cpu_seconds,
-      StartSlowdownAt(ProfilePlatformOf(snapshot), plan.functions, plan.memory_mib.front()));
+  write.profile->cold_start_seconds =
+      WithAWholeCore(fit->profile.cold_start_seconds, fit->profile.start_cpu_seconds,
+                     StartSlowdownAt(ProfilePlatformOf(snapshot),
+                                     FunctionsAtOnce(snapshot.job, plan), plan.memory_mib.front()));
   write.profile_starts = ObservedStarts(snapshot, GroupKind::kProfile, *write.profile);
   UseObservedStarts(snapshot, *write.measured_on, &*write.profile);
   DoubtProfile(snapshot, "the measured training rates cannot be trusted (" + fit->worst + ")",
@@ -259,23 +266,18 @@ std::optional<int> SizeToMeasure(const JobSnapshot& snapshot, const ProfilePlan&
       measured);
 }
 
-}  // namespace
-
-std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
-  const Job& job = snapshot.job;
+std::vector<Action> Measure(const JobSnapshot& snapshot, const ProfilePlan& plan) {
   const Observations& observed = *snapshot.observations;
-  if (auto waits = AwaitReservation(snapshot); waits.has_value()) return *waits;
-  const ProfilePlan plan = MakeProfilePlan(job.spec, ProfilePlatformOf(snapshot));
   const std::map<SizeAndRank, const SliceFact*> slices = ProfileSlices(observed);
   // Functions that the store refused are replaced by some with the current credentials.
-  if (observed.credentials_changed && AnyLiveInstance(observed))
-    return {DeleteOneGroup{kProfileGroup}};
+  const bool any_live = !LiveInstances(observed, kProfileGroup).empty();
+  if (observed.credentials_changed && any_live) return {DeleteOneGroup{kProfileGroup}};
   const std::optional<int> size = SizeToMeasure(snapshot, plan, slices);
   if (!size.has_value()) {
     if (!snapshot.memo->profile_suffices) return {EndProfiling{}};
     // The functions are released before the plan is made: the release is measured as a part of
     // every run, and the plan reserves the capacity that they had.
-    if (AnyLiveInstance(observed)) return {DeleteOneGroup{kProfileGroup}};
+    if (any_live) return {DeleteOneGroup{kProfileGroup}};
     return WriteFit(snapshot, plan, slices);
   }
   for (const auto& [key, slice] : slices) {
@@ -288,6 +290,59 @@ std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
     return *functions;
   }
   return MeasureSize(snapshot, plan, slices, *size);
+}
+
+// Why no profile will come of the training job; "" = that is not decided.
+std::string FailureIn(const std::vector<Action>& actions) {
+  for (const Action& action : actions) {
+    const auto* const write = std::get_if<WriteDecision>(&action);
+    if (write == nullptr) continue;
+    const Condition* const failed = FindCondition(write->conditions, kConditionFailureTarget);
+    if (failed != nullptr) return failed->message;
+  }
+  return "";
+}
+
+// All functions would be released, those that train as well.
+bool ReleasesAll(const std::vector<Action>& actions) {
+  return std::any_of(actions.begin(), actions.end(), [](const Action& action) {
+    const auto* const write = std::get_if<WriteDecision>(&action);
+    return std::holds_alternative<DeleteAllGroups>(action) ||
+           (write != nullptr && write->start_failed);
+  });
+}
+
+// The training is worth more than its prediction.
+WriteDecision KeepUnmeasured(const JobSnapshot& snapshot, const std::string& failure) {
+  WriteDecision keep;
+  keep.why = "not measured";
+  keep.execution = snapshot.job.status.execution;
+  keep.execution->unmeasured_plan = UnmeasuredPlan::kKept;
+  keep.conditions.push_back(
+      MakeCondition(kConditionDegraded, true, Reason::kNotMeasured,
+                    "the model could not be measured while it trains (" + failure +
+                        "); the job goes on under plan revision " +
+                        std::to_string(snapshot.job.status.plan->revision) +
+                        " without a prediction, and whether it meets its objective is not known"));
+  return keep;
+}
+
+}  // namespace
+
+std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
+  if (auto waits = AwaitReservation(snapshot); waits.has_value()) return *waits;
+  return Measure(snapshot, MakeProfilePlan(snapshot.job.spec, ProfilePlatformOf(snapshot)));
+}
+
+std::vector<Action> MeasureBeside(const JobSnapshot& snapshot) {
+  std::vector<Action> actions =
+      Measure(snapshot, ProfilePlanBeside(snapshot.job.spec, ProfilePlatformOf(snapshot)));
+  if (const std::string failure = FailureIn(actions); !failure.empty()) {
+    return {KeepUnmeasured(snapshot, failure)};
+  }
+  if (!ReleasesAll(actions)) return actions;
+  return {LeaveUnmeasuredPlan(snapshot.job.status.execution, Reason::kProfilingFirst,
+                              "there were no functions that measure the model beside it")};
 }
 
 }  // namespace lambdadnn

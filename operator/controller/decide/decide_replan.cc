@@ -5,9 +5,11 @@
 // forbid that.
 #include <algorithm>
 
+#include "operator/controller/decide/alternative_plan.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/round_view.h"
 #include "operator/controller/planning/planning.h"
+#include "operator/controller/planning/unmeasured_plan.h"
 #include "operator/planner/wording.h"
 #include "operator/resources/slice_requests.h"
 
@@ -69,6 +71,7 @@ Replanned PlanFrom(const JobSnapshot& snapshot, int64_t first_iteration) {
 
 std::string ReasonOf(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
+  if (IsUnmeasured(job)) return "the model is measured";
   if (!WithinPlatform(job.spec, *job.status.plan, snapshot.options->platform)) {
     return "the plan is beyond what the platform lets functions be";
   }
@@ -121,12 +124,89 @@ std::vector<Action> KeepDespite(const JobSnapshot& snapshot, const std::string& 
   return {keep};
 }
 
+// What is left of the job, under the plan in force from here on.
+Prediction PredictedFromHere(const JobSnapshot& snapshot, const PlanCandidate& current) {
+  const JobSpent spent = SpentOf(snapshot);
+  Prediction predicted = current.predicted;
+  const double start = predicted[Term::kColdStart] + predicted[Term::kLoad];
+  const double left = predicted.seconds - start;
+  // Functions are paid for by their time, and those of it are there.
+  predicted.cost *= left / std::max(predicted.seconds, 1e-9);
+  predicted[Term::kColdStart] = predicted[Term::kLoad] = 0;
+  predicted.DeviationOf(Term::kColdStart) = predicted.DeviationOf(Term::kLoad) = 0;
+  predicted.seconds = left + spent.active_seconds;
+  predicted.cost += spent.money;
+  return predicted;
+}
+
+// The plan that was made before the model was measured, now with a prediction of what is left.
+std::vector<Action> KeepMeasured(const JobSnapshot& snapshot, int64_t iteration,
+                                 const PlanCandidate& current, const std::string& why) {
+  const Job& job = snapshot.job;
+  const JobSpent spent = SpentOf(snapshot);
+  WriteDecision keep = KeepPlan(snapshot, "the plan is measured");
+  keep.execution->unmeasured_plan = UnmeasuredPlan::kNone;
+  keep.plan = job.status.plan;
+  keep.plan->predicted = PredictedFromHere(snapshot, current);
+  keep.plan_history = job.status.plan_history;
+  for (PlanRecord& record : *keep.plan_history) {
+    if (record.revision != keep.plan->revision) continue;
+    record.predicted_seconds = keep.plan->predicted.seconds;
+    record.predicted_cost = keep.plan->predicted.cost;
+    record.predicted_from = {iteration, spent.active_seconds, spent.money};
+  }
+  ChangeReservation(snapshot, *keep.plan, &keep);
+  keep.conditions.push_back(MakeCondition(
+      kConditionProvisioned, true, Reason::kPlanKept,
+      "plan revision " + std::to_string(keep.plan->revision) +
+          " stays, now that the model is measured: " + DescribePlan(*keep.plan) + why));
+  return {keep};
+}
+
+// Its functions go on.
+bool Runs(const JobSnapshot& snapshot) {
+  const ExecutionStatus& execution = snapshot.job.status.execution;
+  return execution.unmeasured_plan != UnmeasuredPlan::kLeft && !execution.functions.empty();
+}
+
+// The model has been measured while the job trained, or before it went on.
+std::vector<Action> BeginMeasured(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  const int64_t iteration =
+      std::max(snapshot.observations->iteration, job.status.execution.first_iteration);
+  const AlternativePlan found =
+      FindAlternative(snapshot, iteration, {CorrectionsOf(snapshot), {}, {}});
+  const bool stays = found.current && Runs(snapshot);
+  const bool meets = stays && !found.misses_deadline && !found.misses_budget;
+  if (found.feasible && stays && !found.plan) {
+    return KeepMeasured(snapshot, iteration, *found.current, "");
+  }
+  if (meets && !found.feasible) {
+    return KeepMeasured(snapshot, iteration, *found.current,
+                        ", as no other fits what the cluster allows now");
+  }
+  if (meets && LacksCapacity(snapshot, *found.plan)) {
+    return KeepMeasured(snapshot, iteration, *found.current,
+                        ", as there is no capacity for " + DescribePlan(*found.plan));
+  }
+  const Replanned replanned = PlanFrom(snapshot, iteration);
+  if (!replanned.plan.has_value()) return {FailJob(Reason::kInfeasible, replanned.obstacle)};
+  WriteDecision begin;
+  begin.why = "replanning";
+  begin.conditions.push_back(MakeCondition(
+      kConditionProvisioned, false, Reason::kReplanning,
+      ReasonOf(snapshot) + ": stopping at a checkpoint to go on with " +
+          DescribePlan(*replanned.plan) + " in place of " + DescribePlan(*job.status.plan)));
+  return {begin};
+}
+
 // Because no plan was found.
 bool IsDegradedByPlan(const Job& job) {
   const Condition* degraded = FindCondition(job, kConditionDegraded);
   return degraded != nullptr && degraded->status == "True" &&
          (HasReason(*degraded, Reason::kReplanInfeasible) ||
-          HasReason(*degraded, Reason::kPredictionDrift));
+          HasReason(*degraded, Reason::kPredictionDrift) ||
+          HasReason(*degraded, Reason::kNotMeasured));
 }
 
 std::vector<Action> KeepTheSame(const JobSnapshot& snapshot) {
@@ -196,8 +276,12 @@ void AddToLog(const JobSnapshot& snapshot, const std::string& reason, WriteDecis
 std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& execution) {
   const Job& job = snapshot.job;
   const Replanned replanned = PlanFrom(snapshot, execution.first_iteration);
+  const bool unmeasured = IsUnmeasured(job);
+  if (unmeasured && !replanned.plan) return {FailJob(Reason::kInfeasible, replanned.obstacle)};
   // `execution` is written either way: it is where the job has quiesced.
-  if (!replanned.plan.has_value() || SameWork(*replanned.plan, *job.status.plan)) {
+  const bool same = replanned.plan && SameWork(*replanned.plan, *job.status.plan);
+  // What begins here can be predicted: a revision of its own, even if it is the same work.
+  if (!replanned.plan || (same && !unmeasured)) {
     std::vector<Action> actions = replanned.plan.has_value()
                                       ? KeepTheSame(snapshot)
                                       : KeepDespite(snapshot, replanned.obstacle);
@@ -216,6 +300,7 @@ std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& e
   write.execution = execution;
   write.execution->planned_for = PlannedInputsOf(job.spec, execution);
   write.execution->corrections = CorrectionsOf(snapshot);
+  write.execution->unmeasured_plan = UnmeasuredPlan::kNone;
   ChangeReservation(snapshot, *write.plan, &write);
   AddToLog(snapshot, ReasonOf(snapshot), &write);
   write.conditions.push_back(MakeCondition(
@@ -260,7 +345,7 @@ std::vector<Action> DecideReplan(const JobSnapshot& snapshot) {
   }
   // The last slices finished before the stop reached them: the job is done.
   if (view.finished && snapshot.memo->records_read == round) return DecideRun(snapshot);
-  if (!IsUnderWay(job)) return Begin(snapshot);
+  if (!IsUnderWay(job)) return IsUnmeasured(job) ? BeginMeasured(snapshot) : Begin(snapshot);
   if (IsForDrift(job)) {
     std::vector<Action> keep = KeepWithoutCapacity(snapshot, round);
     if (!keep.empty()) return keep;
@@ -273,6 +358,7 @@ std::vector<Action> DecideReplan(const JobSnapshot& snapshot) {
 
 bool NeedsReplan(const Job& job, const Platform& platform) {
   const std::optional<Plan>& plan = job.status.plan;
+  if (IsUnmeasured(job)) return job.status.profile.has_value();
   const bool beyond = plan.has_value() && !WithinPlatform(job.spec, *plan, platform);
   return beyond || PlanIsOutOfDate(job) || IsUnderWay(job);
 }

@@ -10,6 +10,7 @@
 #include "operator/controller/decide/profile_source.h"
 #include "operator/controller/decide/round_view.h"
 #include "operator/controller/planning/planning.h"
+#include "operator/controller/planning/unmeasured_plan.h"
 #include "operator/controller/store/job_place.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/slice_requests.h"
@@ -26,10 +27,21 @@ double FailureDelay(const ControllerOptions& options, int64_t failures) {
   return std::min(doubled, options.max_failure_delay_seconds);
 }
 
+// Functions measure the model beside the round, which has begun.
+bool MeasuresBeside(const Job& job) {
+  return TrainsUnmeasured(job) && !job.status.execution.functions.empty();
+}
+
+// Those that measure beside the round are as good as in it.
+bool OfNeither(const SliceFact& slice, const Round& round) {
+  return slice.role.kind != RoleKind::kProfile && !InRound(slice, round);
+}
+
 // Slices of other rounds, which have ended.
-void ForgetOthers(const JobSnapshot& snapshot, const Round& round, std::vector<Action>* actions) {
+void ForgetOthers(const JobSnapshot& snapshot, bool (*other)(const SliceFact&, const Round&),
+                  const Round& round, std::vector<Action>* actions) {
   for (const auto& [invocation, slice] : snapshot.observations->slices) {
-    if (!InRound(slice, round)) actions->push_back(ForgetSlice{invocation});
+    if (other(slice, round)) actions->push_back(ForgetSlice{invocation});
   }
 }
 
@@ -68,6 +80,11 @@ std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
   ExecutionStatus next = snapshot.job.status.execution;
   const RoundView killed =
       ViewOutOfMemory(*snapshot.observations, snapshot.job.status.plan->revision);
+  if (killed.worker_too_small && TrainsUnmeasured(snapshot.job)) {
+    return {LeaveUnmeasuredPlan(next, Reason::kOOMKilled,
+                                "the function that was to train before the model was measured ran "
+                                "out of memory")};
+  }
   if (LearnOutOfMemory(snapshot, killed, &next)) {
     WriteDecision grow;
     grow.why = "functions ran out of memory and were killed before they were ready";
@@ -163,6 +180,13 @@ std::vector<Action> JoinRound(const JobSnapshot& snapshot, const RoundView& view
   return actions;
 }
 
+// Every role of the round is at work, as what is measured beside it is to find it.
+bool HasTrained(const RoundView& view) {
+  return std::all_of(view.entries.begin(), view.entries.end(), [](const RoundView::Entry& entry) {
+    return entry.slice != nullptr && entry.slice->last.has_value();
+  });
+}
+
 bool AllJoined(const JobSnapshot& snapshot, const RoundView& view) {
   return std::all_of(view.entries.begin(), view.entries.end(), [&](const RoundView::Entry& entry) {
     return entry.slice != nullptr || IsGone(*snapshot.observations, entry.instance_uid);
@@ -196,6 +220,11 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
   if (other_store && AnyLiveInstance(observed)) return {DeleteAllGroups{}};
 
   ExecutionStatus next = FallenBack(snapshot);
+  // What the plan was to hold, and how long it may take, is known once the model is measured.
+  const bool beyond = view.worker_too_small || broken.reason == Reason::kStalled;
+  if (beyond && TrainsUnmeasured(snapshot.job)) {
+    return {LeaveUnmeasuredPlan(next, Reason::kOOMKilled, broken.message)};
+  }
   // Running out of memory is bounded by the largest function size, not by backoffLimit.
   const bool grows = LearnOutOfMemory(snapshot, view, &next);
   const bool counts = broken.counts && !grows;
@@ -340,24 +369,27 @@ std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
   const Observations& observed = *snapshot.observations;
   const Memo& memo = *snapshot.memo;
   const Round round = *CurrentRound(snapshot.job);
+  const bool measures = MeasuresBeside(snapshot.job);
   // Functions of the profiler or of an older plan are released first.
   for (const auto& [uid, fact] : observed.instances) {
     const std::string& group = fact.instance.group;
-    const bool planned = group == WorkersGroupName(round.plan_revision) ||
-                         group == ServersGroupName(round.plan_revision);
-    if (!planned && !fact.gone.has_value()) return {DeleteOneGroup{group}};
+    const bool wanted = group == WorkersGroupName(round.plan_revision) ||
+                        group == ServersGroupName(round.plan_revision) ||
+                        (measures && group == kProfileGroup);
+    if (!wanted && !fact.gone.has_value()) return {DeleteOneGroup{group}};
   }
 
   // All slices of other rounds must have ended before any slice of this one starts.
-  if (std::vector<Action> stops = StopSlices(snapshot, StopManner::kAtOnce, OfAnotherRound, round);
+  const auto other = measures ? OfNeither : OfAnotherRound;
+  if (std::vector<Action> stops = StopSlices(snapshot, StopManner::kAtOnce, other, round);
       !stops.empty()) {
     return stops;
   }
   for (const auto& [invocation, slice] : observed.slices) {
-    if (!InRound(slice, round) && MayRun(slice, observed)) return {};
+    if (other(slice, round) && MayRun(slice, observed)) return {};
   }
   std::vector<Action> actions;
-  ForgetOthers(snapshot, round, &actions);
+  ForgetOthers(snapshot, other, round, &actions);
   if (!actions.empty()) return actions;
 
   if (snapshot.job.status.execution.functions.empty()) return DecideBinding(snapshot);
@@ -387,7 +419,8 @@ std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
   }
   if (view.finished) return DecideSuccess(snapshot, view);
   if (view.all_ended) return DecideNextRound(snapshot, round, view);
-  return JoinRound(snapshot, view);
+  actions = JoinRound(snapshot, view);
+  return actions.empty() && measures && HasTrained(view) ? MeasureBeside(snapshot) : actions;
 }
 
 }  // namespace lambdadnn

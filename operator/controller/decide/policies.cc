@@ -11,6 +11,7 @@
 #include "operator/controller/decide/job_credentials.h"
 #include "operator/controller/decide/profile_source.h"
 #include "operator/controller/planning/planning.h"
+#include "operator/controller/planning/unmeasured_plan.h"
 
 namespace lambdadnn {
 namespace {
@@ -121,8 +122,18 @@ Decision Admit(const JobSnapshot& snapshot) { return DecideAdmission(snapshot); 
 
 Decision Restore(const JobSnapshot& snapshot) { return DecideRestore(snapshot); }
 
+Decision PlanUnmeasured(const JobSnapshot& snapshot) { return DecideUnmeasuredPlan(snapshot); }
+
 Decision MeasureProfile(const JobSnapshot& snapshot) {
-  return snapshot.job.status.profile.has_value() ? std::nullopt : Decision(DecideProfile(snapshot));
+  const Job& job = snapshot.job;
+  if (job.status.profile.has_value()) return std::nullopt;
+  if (CannotGoOnUnmeasured(snapshot)) {
+    return Actions{LeaveUnmeasuredPlan(job.status.execution, Reason::kProfilingFirst,
+                                       "the bounds of functions have changed")};
+  }
+  if (LeavesUnmeasured(job)) return DecideProfileFirst(snapshot);
+  // Those that train come first (DecideRun asks for those that measure).
+  return IsUnmeasured(job) ? std::nullopt : Decision(DecideProfile(snapshot));
 }
 
 Decision MakePlan(const JobSnapshot& snapshot) {
@@ -158,6 +169,7 @@ constexpr Policy kPolicies[] = {
     {"Restore", Restore},
     {"UseGivenProfile", UseGivenProfile},
     {"UseKeptProfile", UseKeptProfile},
+    {"PlanUnmeasured", PlanUnmeasured},
     {"MeasureProfile", MeasureProfile},
     {"Plan", MakePlan},
     {"Replan", Replan},

@@ -13,6 +13,7 @@
 #include "operator/controller/decide/peers_condition.h"
 #include "operator/controller/observe/pending_functions.h"
 #include "operator/controller/planning/planning.h"
+#include "operator/controller/planning/unmeasured_plan.h"
 #include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
@@ -44,7 +45,8 @@ std::string PhaseOf(const JobSnapshot& snapshot, const Job& job) {
   if (HasCondition(job, kConditionSuspended) && job.spec.suspend) return "Suspended";
   if (job.status.start_time.empty()) return "Pending";
   if (job.spec.suspend && !IsEnding(job)) return "Suspending";
-  if (!job.status.profile.has_value()) return "Profiling";
+  const bool unmeasured = IsUnmeasured(job) && !LeavesUnmeasured(job);
+  if (!job.status.profile.has_value() && !unmeasured) return "Profiling";
   if (!job.status.plan.has_value()) return "Planning";
   // Nothing starts any more; the job ends as soon as its results are stored.
   if (IsEnding(job)) return "Running";
@@ -65,7 +67,9 @@ void AddEstimate(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
   const Plan& plan = *status->plan;
   OnlineEstimate estimate = snapshot.observations->estimate;
   // The plan may be of this very decision.
-  if (status->profile) estimate.Use(plan, *status->profile, status->execution.corrections);
+  if (status->profile && IsPredicted(plan)) {
+    estimate.Use(plan, *status->profile, status->execution.corrections);
+  }
   double seconds = 0;
   if (estimate.known()) {
     seconds = estimate.Remaining(progress.iteration).seconds;

@@ -121,7 +121,9 @@ void JobMemory::Begin(const Job& job, Instant now, WallTime wall) {
     observations.iteration = job.status.progress.iteration;
     observations.iteration_at = now;
   }
-  if (job.status.plan.has_value() && job.status.profile.has_value()) {
+  const bool predicted = job.status.plan.has_value() && job.status.profile.has_value() &&
+                         IsPredicted(*job.status.plan);
+  if (predicted) {
     observations.estimate.Use(*job.status.plan, *job.status.profile,
                               job.status.execution.corrections);
     const ProgressStatus& told = job.status.progress;
@@ -277,10 +279,14 @@ void JobMemory::AddRecord(SliceFact* slice, const Job& job, const Platform& plat
   Json event = EventBase("slice", job, Time(now));
   event["uid"] = slice->instance_uid;
   event["role"] = slice->role.Name();
-  event["outcome"] = OutcomeName(record.outcome);
+  // What measures beside the training ends with it: that is no failure.
+  const bool told_to_end =
+      slice->role.kind == RoleKind::kProfile && memo.stops.contains(slice->invocation);
+  event["outcome"] = OutcomeName(told_to_end ? SliceOutcome::kStopped : record.outcome);
   event["firstIteration"] = slice->first_iteration;
   event["nextIteration"] = record.next_iteration;
-  if (record.outcome == SliceOutcome::kFailed) event["error"] = record.error.message();
+  if (record.outcome == SliceOutcome::kFailed && !told_to_end)
+    event["error"] = record.error.message();
   news(event);
 }
 

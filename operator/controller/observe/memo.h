@@ -123,6 +123,7 @@ struct Memo {
   bool functions_refused = false;
   // Why its data set cannot be trained on, whatever is tried.
   Status dataset_refused;
+  WorkloadFacts facts;  // what is known of a data set that can be
   // The same of its module, and what was found out about one that may be.
   Status module_refused;
   ModuleFacts module;

@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "common/plan_json/plan_json.h"
 #include "operator/api/peer_channel.h"
+#include "operator/controller/planning/unmeasured_plan.h"
 #include "operator/planner/extended_model.h"
 #include "operator/resources/slice_requests.h"
 #include "operator/resources/training_config_builder.h"
@@ -153,10 +154,10 @@ double RemainingCost(const JobStatus& status, const Platform& platform, int64_t 
   second +=
       FunctionBill(platform, plan.server_memory_mib, 0, plan.aggregation.server_functions(), 1);
   const double second_price = PriceOf(platform.prices, second);
-  PlanRecord before;
-  if (!status.plan_history.empty()) before = status.plan_history.back();
-  const double beside = plan.predicted.cost - before.cost_before -
-                        second_price * (plan.predicted.seconds - before.at_seconds);
+  PredictedFrom before;
+  if (!status.plan_history.empty()) before = status.plan_history.back().prediction_begin();
+  const double beside =
+      plan.predicted.cost - before.cost - second_price * (plan.predicted.seconds - before.seconds);
   const auto of = static_cast<double>(std::max<int64_t>(1, plan.predicted.iterations));
   const auto left = static_cast<double>(std::max<int64_t>(0, plan.iterations - iteration));
   return second_price * seconds + std::max(0.0, beside) / of * left;
@@ -315,10 +316,13 @@ PlannerInput ReplannerInputOf(const Job& job, const Platform& platform, const Jo
   plan.iterations = IterationsWanted(job.spec, plan, first_iteration);
   PlannerInput input = PlannerInputOf(job, platform, spent, false);
   LimitToRemaining(plan, first_iteration, &input.limits);
-  // What is not asked for stays: the servers are there, or functions are large enough to serve.
+  // What is not asked for stays: the servers are there, or functions are large enough to serve. An
+  // unmeasured plan did not choose it.
   AggregationConstraints& aggregation = input.aggregation;
-  if (!aggregation.transport) aggregation.transport = plan.aggregation.transport;
-  if (!aggregation.placement) aggregation.placement = plan.aggregation.placement;
+  if (!IsUnmeasured(job)) {
+    if (!aggregation.transport) aggregation.transport = plan.aggregation.transport;
+    if (!aggregation.placement) aggregation.placement = plan.aggregation.placement;
+  }
   TrainingLimits& limits = input.limits;
   if (!AtEpochBegin(plan, first_iteration)) {
     limits.max_functions =

@@ -354,6 +354,8 @@ TEST(JobRules, ChangesThatAJobCannotTakeAreRefusedAndOthersAreNot) {
   EXPECT_THAT(BrokenBy(named, {{"backend", "Knative"}}), IsEmpty());
   EXPECT_THAT(broken_by({{"addressing", "Service"}}), ElementsAre("spec.addressing"));
   EXPECT_THAT(broken_by({{"peerChannel", "None"}}), ElementsAre("spec.peerChannel"));
+  EXPECT_THAT(broken_by({{"profiling", "WhileTraining"}}), ElementsAre("spec.profiling"));
+  EXPECT_THAT(broken_by({{"profiling", "BeforeTraining"}}), IsEmpty());
   EXPECT_THAT(broken_by(PodSpec({{"nodeSelector", {{"disk", "ssd"}}}})),
               ElementsAre("spec.podTemplate"));
   EXPECT_THAT(broken_by({{"podTemplate", {{"metadata", {{"labels", {{"a", "b"}}}}}}}}),

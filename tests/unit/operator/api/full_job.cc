@@ -150,6 +150,7 @@ JobSpec FullSpec() {
   spec.backend = BackendKind::kKnative;
   spec.addressing = Addressing::kService;
   spec.peer_channel = PeerChannelMode::kPlain;
+  spec.profiling = Profiling::kWhileTraining;
   PodTemplate& pods = spec.pod_template;
   pods.labels = {{"team", "vision"}};
   pods.annotations = {{"sidecar.istio.io/inject", "false"}};
@@ -239,7 +240,9 @@ JobStatus FullStatus() {
                       "digits-4f6c2b1e9d3a",
                       "4f6c2b1e-9d3a-4e0b-8f6e-2f1d5a7c9b10",
                       "910a2dec-8902-4cc1-beeb-8da1658eec67",
-                      {"sha256:" + std::string(64, 'a'), true}};
+                      {"sha256:" + std::string(64, 'a'), true},
+                      {12000, 2000, 788, 105506},
+                      UnmeasuredPlan::kLeft};
   PlanRecord record;
   record.revision = 2;
   record.first_iteration = 40;
@@ -254,6 +257,7 @@ JobStatus FullStatus() {
   record.cost_before = 0.004;
   record.predicted_seconds = 71.5;
   record.predicted_cost = 0.0123;
+  record.predicted_from = {52, 33.25, 0.005};
   PlanRecord first;
   first.functions = 4;
   status.plan_history = {first, record};

@@ -24,11 +24,13 @@ class DatasetCheckTest : public testing::Test {
     training_.dataset.csv_header = false;
   }
   Status Check() {
-    return CheckDataset(
+    const auto facts = CheckDataset(
         training_, [this](const std::string& uri) -> Result<std::unique_ptr<ObjectStore>> {
           opened_ = uri;
           return std::unique_ptr<ObjectStore>(std::make_unique<LentStore>(*fixture_.store));
         });
+    facts_ = facts.ok() ? *facts : WorkloadFacts{};
+    return facts.status();
   }
   static std::string Rows(int count, const std::string& row) {
     std::string rows;
@@ -39,7 +41,32 @@ class DatasetCheckTest : public testing::Test {
   DataFixture fixture_;
   TrainingConfig training_;
   std::string opened_;
+  WorkloadFacts facts_;
 };
+
+// What follows from it is told to functions before one has read anything.
+TEST_F(DatasetCheckTest, HeadersTellHowLargeTheWorkIs) {
+  training_.dataset = {};
+  training_.dataset.rendered_digits = RenderedDigitsConfig{12000, 2000, 1};
+  ASSERT_TRUE(Check().ok());
+  EXPECT_EQ(facts_.training_samples, 12000);
+  EXPECT_EQ(facts_.test_samples, 2000);
+  EXPECT_GE(facts_.sample_bytes, 28 * 28);
+  EXPECT_EQ(facts_.parameters, 28 * 28 * 10 + 10);
+  EXPECT_TRUE(facts_.known());
+}
+
+TEST_F(DatasetCheckTest, NothingIsToldOfWhatIsCountedOrFoundAsItIsRead) {
+  fixture_.File("train.csv", Rows(50, "1,2,0") + Rows(50, "3,4,7"));
+  fixture_.File("test.csv", Rows(10, "1,2,7"));
+  ASSERT_TRUE(Check().ok());
+  EXPECT_EQ(facts_, WorkloadFacts{});
+  training_.dataset = {};
+  training_.dataset.rendered_digits = RenderedDigitsConfig{12000, 2000, 1};
+  training_.model.name = "resnet18";  // LibTorch knows its size
+  ASSERT_TRUE(Check().ok());
+  EXPECT_EQ(facts_, WorkloadFacts{});
+}
 
 TEST_F(DatasetCheckTest, AFileThatFitsIsNotReadToItsEnd) {
   // Sorted by label: the first rows are of one class.
@@ -108,9 +135,10 @@ TEST_F(DatasetCheckTest, WhatIsDrawnNeedsNoStore) {
 }
 
 TEST_F(DatasetCheckTest, AStoreThatDoesNotAnswerSaysNothingOfTheFiles) {
-  const Status refused = CheckDataset(training_, [](const std::string&) {
+  const auto open_store = [](const std::string&) {
     return Result<std::unique_ptr<ObjectStore>>(PermissionDeniedError("not yours"));
-  });
+  };
+  const Status refused = CheckDataset(training_, open_store).status();
   EXPECT_EQ(refused.code(), StatusCode::kPermissionDenied);
 }
 

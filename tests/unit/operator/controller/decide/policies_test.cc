@@ -58,6 +58,19 @@ void WithoutProfile(TestSnapshot& s) {
   s.job.status.plan.reset();
 }
 
+void BeginWhileTraining(TestSnapshot& s) {
+  WithoutProfile(s);
+  s.job.spec.profiling = Profiling::kWhileTraining;
+  s.remembered.measurements_read = true;
+}
+
+void TrainUnmeasured(TestSnapshot& s, UnmeasuredPlan plan) {
+  const std::optional<Plan> in_force = s.job.status.plan;
+  BeginWhileTraining(s);
+  s.job.status.plan = in_force;
+  s.job.status.execution.unmeasured_plan = plan;
+}
+
 // Of each role, one that runs; iterations that take three times as long as the plan predicts.
 void DriftFromItsPlan(TestSnapshot& s) {
   s.job.spec.objective = Objective();
@@ -250,6 +263,42 @@ const Row kRows[] = {
     {"without plan", [](TestSnapshot& s) { s.job.status.plan.reset(); }, "Plan"},
     {"with a plan beyond the platform",
      [](TestSnapshot& s) { s.job.status.plan->memory_mib = 1 << 20; }, "Replan"},
+    {"may train before it is measured",
+     [](TestSnapshot& s) {
+       BeginWhileTraining(s);
+       s.job.status.start_time.clear();
+     },
+     "PlanUnmeasured"},
+    {"may train before it is measured, was to be profiled first",
+     [](TestSnapshot& s) {
+       BeginWhileTraining(s);
+       s.job.status.start_time.clear();
+       Set(s, kConditionProvisioned, Reason::kProfilingFirst);
+     },
+     "MeasureProfile"},
+    {"may train before it is measured, and measures already", BeginWhileTraining, "MeasureProfile"},
+    {"trains unmeasured", [](TestSnapshot& s) { TrainUnmeasured(s, UnmeasuredPlan::kTrains); },
+     "Run"},
+    {"trains unmeasured, beyond its bounds",
+     [](TestSnapshot& s) {
+       TrainUnmeasured(s, UnmeasuredPlan::kTrains);
+       s.job.spec.functions.min = 2;
+     },
+     "MeasureProfile"},
+    {"has left its unmeasured plan",
+     [](TestSnapshot& s) { TrainUnmeasured(s, UnmeasuredPlan::kLeft); }, "MeasureProfile"},
+    {"could not be measured",
+     [](TestSnapshot& s) {
+       TrainUnmeasured(s, UnmeasuredPlan::kKept);
+       Set(s, kConditionProvisioned, Reason::kReplanning);
+     },
+     "Run"},
+    {"is measured by now",
+     [](TestSnapshot& s) {
+       TrainUnmeasured(s, UnmeasuredPlan::kTrains);
+       s.job.status.profile.emplace();
+     },
+     "Replan"},
     {"slower than its deadline allows", DriftFromItsPlan, "FollowDrift"},
     {"slower than its deadline allows, of a fixed plan",
      [](TestSnapshot& s) {

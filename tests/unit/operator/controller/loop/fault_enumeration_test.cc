@@ -25,6 +25,7 @@ struct Scenario {
   bool measured_profile = false;  // and kept
   bool deleted = false;
   bool replan = false;
+  bool while_training = false;  // the profile is measured
 };
 
 class Life {
@@ -37,6 +38,11 @@ class Life {
         return std::make_unique<StoredMeasurements>(store, of);
       };
     }
+    if (scenario_.while_training) {
+      world.check_dataset = [](const TrainingConfig&, const auto&) {
+        return WorkloadFacts{6400, 100, 4, 1000};
+      };
+    }
     world.RestartController();
   }
 
@@ -45,6 +51,11 @@ class Life {
     Json job = JobWorld::MinimalJob();
     job["spec"]["training"]["epochs"] = 1;
     if (scenario_.measured_profile) job["spec"].erase("profile");
+    if (scenario_.while_training) {
+      job["spec"].erase("aggregation");
+      job["spec"]["profiling"] = "WhileTraining";
+      job["spec"]["objective"] = {{"deadlineSeconds", 10}, {"bestEffort", true}};
+    }
     world.Create(job);
     if (scenario_.kill) {
       if (!Reached(20)) return false;
@@ -138,6 +149,9 @@ INSTANTIATE_TEST_SUITE_P(Lives, FaultEnumeration,
                                          Scenario{.name = "Killed", .kill = true},
                                          Scenario{.name = "Replanned", .replan = true},
                                          Scenario{.name = "Profiled", .measured_profile = true},
+                                         Scenario{.name = "ProfiledWhileTraining",
+                                                  .measured_profile = true,
+                                                  .while_training = true},
                                          Scenario{.name = "Deleted", .deleted = true}),
                          [](const auto& instance) { return std::string(instance.param.name); });
 

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/decide/alternative_plan.h"
+
+#include <algorithm>
+
+#include "operator/controller/decide/drift.h"
+#include "operator/planner/candidate.h"
+#include "operator/planner/wording.h"
+
+namespace lambdadnn {
+namespace {
+
+// The plan in force, for the iterations that are left.
+Result<PlanCandidate> PredictCurrent(PlannerInput input, const Plan& plan) {
+  input.aggregation.transport = plan.aggregation.transport;
+  input.aggregation.placement = plan.aggregation.placement;
+  input.aggregation.shards = plan.aggregation.shards;
+  input.aggregation.layers = plan.aggregation.layers;
+  input.aggregation.spread = plan.aggregation.spread;
+  if (plan.aggregation.placement == Placement::kDedicated) {
+    input.aggregation.server_memory_mib = plan.server_memory_mib;
+  }
+  return PredictPlan(input, plan.functions, plan.memory_mib);
+}
+
+}  // namespace
+
+JobSpent SpentOf(const JobSnapshot& snapshot) {
+  return {ActiveSeconds(snapshot.job, snapshot.wall), snapshot.meter.Spent(), snapshot.wall};
+}
+
+AlternativePlan FindAlternative(const JobSnapshot& snapshot, int64_t iteration,
+                                const RunSoFar& run) {
+  Job job = snapshot.job;
+  job.status.execution.corrections = run.corrections;
+  const Platform& platform = PlatformOf(snapshot);
+  PlannerInput input = ReplannerInputOf(job, platform, SpentOf(snapshot), iteration);
+  AlternativePlan found;
+  const Result<PlanCandidate> current = PredictCurrent(input, *job.status.plan);
+  const CostMeasure measure = MeasureOf(platform, input.options.model);
+  const Order order(input.objective);
+  double second_cost = 0;
+  double running = 0;
+  double quiesce = 0;
+  if (current.ok()) {
+    found.current = *current;
+    const Prediction& as_new = current->predicted;
+    const WorkloadProfile& profile = *job.status.profile;
+    second_cost = ComparedCost(*current, measure) / std::max(as_new.seconds, 1e-9);
+    const double start = as_new[Term::kColdStart] + as_new[Term::kLoad];
+    running = as_new.seconds - start;
+    quiesce = run.iteration_seconds.value_or(as_new.IterationSeconds()) +
+              profile.checkpoint_seconds + profile.release_seconds;
+    found.misses_deadline = !order.Allows(order.SecondsOf(as_new) - start, 0);
+    found.misses_budget = !order.Allows(0, second_cost * running);
+  }
+  Objective& objective = input.objective;
+  if (objective.deadline_seconds) {
+    objective.deadline_seconds = std::max(0.001, *objective.deadline_seconds - quiesce);
+    input.elapsed_seconds += quiesce;
+  }
+  const Result<PlanningOutcome> outcome = MakePlan(input);
+  if (!outcome.ok() || !outcome->feasible) {
+    found.obstacle = outcome.ok() ? ReasonOf(outcome->certificate) : outcome.status().message();
+    return found;
+  }
+  found.feasible = true;
+  if (!current.ok()) {
+    found.plan = outcome->plan;
+    return found;
+  }
+  if (SameWork(NextRevision(job, outcome->plan, 0, 0, iteration), *job.status.plan)) return found;
+  const double seconds = outcome->chosen.predicted.seconds + quiesce;
+  const double cost = ComparedCost(outcome->chosen, measure) + second_cost * quiesce;
+  const Order order_after(objective);
+  const bool by_time = outcome->best_effort;
+  const double rank = by_time ? TimeRank(seconds) : order_after.Rank(seconds, cost);
+  const double rank_of_current =
+      by_time ? TimeRank(running) : order_after.Rank(running, second_cost * running);
+  found.saving = 1 - rank / std::max(rank_of_current, 1.0);
+  const bool in_time_at_last = run.late.value_or(found.misses_deadline) && !outcome->best_effort;
+  if (in_time_at_last || found.misses_budget || IsWorthSwitching(rank, rank_of_current)) {
+    found.plan = outcome->plan;
+  } else if (outcome->best_effort) {
+    found.obstacle = ReasonOf(outcome->certificate);
+  }
+  return found;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What another plan for the rest of a job that trains is worth, its switch included: the iteration
+// under way, a checkpoint, the release of the functions that are there, and another start. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "operator/controller/observe/snapshot.h"
+#include "operator/controller/planning/planning.h"
+#include "operator/planner/planner.h"
+
+namespace lambdadnn {
+
+struct AlternativePlan {
+  // Of the plan in force, for what is left, as if its functions had to start; absent = it cannot be
+  // predicted.
+  std::optional<PlanCandidate> current;
+  bool misses_deadline = false;  // the plan in force, by the prediction and its confidence
+  bool misses_budget = false;
+
+  bool feasible = false;     // there is a plan for what is left
+  std::optional<Plan> plan;  // worth its switch
+  double saving = 0;         // of what the objective minimises, as a share
+  std::string obstacle;      // where no plan is in time: why
+};
+
+// What the run has shown so far; absent = it is as predicted.
+struct RunSoFar {
+  TimeFactors corrections;  // of the profile
+  std::optional<double> iteration_seconds;
+  std::optional<bool> late;  // the plan in force will miss its deadline
+};
+AlternativePlan FindAlternative(const JobSnapshot& snapshot, int64_t iteration,
+                                const RunSoFar& run);
+
+// What is over of the job now.
+JobSpent SpentOf(const JobSnapshot& snapshot);
+
+}  // namespace lambdadnn

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/planning/unmeasured_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "operator/planner/function_memory.h"
+#include "operator/resources/function_groups.h"
+#include "operator/resources/training_config_builder.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr double kMib = 1 << 20;
+
+// The largest size of the planner's grid that the profile's functions reach; 0 = none.
+int LargestMib(const JobSpec& spec, const Platform& platform, int profiled_mib) {
+  const Platform::Memory& memory = platform.memory;
+  const int step = std::max(1, memory.step_mib);
+  const int from = std::max(memory.min_mib, spec.functions.memory_min_mib.value_or(0));
+  const int first = memory.min_mib + (from - memory.min_mib + step - 1) / step * step;
+  const int stride = std::max(1, spec.functions.memory_step_mib.value_or(step));
+  return first > profiled_mib ? 0 : first + (profiled_mib - first) / stride * stride;
+}
+
+// What the function needs as far as it is known; MiB.
+double KnownMib(const JobSpec& spec, const WorkloadFacts& facts, const Plan& plan) {
+  const double samples = static_cast<double>(facts.training_samples + facts.test_samples) *
+                         static_cast<double>(facts.sample_bytes);
+  const double vectors =
+      kWorkerVectorCopies * static_cast<double>(facts.parameters) * sizeof(float);
+  return (samples + vectors) / kMib +
+         ExchangeMibOfWorker(plan.aggregation, plan.parameters,
+                             BuildTrainingLimits(spec).optimizer_state_vectors);
+}
+
+bool NamesAggregation(const AggregationSpec& aggregation) {
+  return aggregation.shards || !aggregation.layers.empty() || aggregation.spread ||
+         aggregation.server_memory_mib || aggregation.placement == Placement::kDedicated;
+}
+
+// A worker more beside what measures would have to fit.
+bool IsLimited(const Platform& platform) {
+  return platform.total_milli_cpu > 0 || platform.total_memory_mib > 0 || !platform.nodes.empty();
+}
+
+// What of the job alone keeps it from training before it is measured; "" = nothing.
+std::string ObstacleOf(const JobSpec& spec, const WorkloadFacts& facts) {
+  if (!spec.checkpoint.resume_from.empty()) {
+    return "it goes on from the plan of another job (spec.checkpoint.resumeFrom)";
+  }
+  if (spec.objective.fixed) return "spec.objective.fixed names the plan";
+  if (!spec.training.global_batch_size) {
+    return "spec.training.globalBatchSize is not set, so that the batch follows from the plan";
+  }
+  if (spec.functions.min > 1) {
+    return "spec.functions.min is " + std::to_string(spec.functions.min) +
+           ", and the first plan is one function";
+  }
+  if (spec.functions.gpu > 0) return "its functions have GPUs";
+  if (NamesAggregation(spec.aggregation)) {
+    return "spec.aggregation says how functions are combined, and one alone is not";
+  }
+  if (!facts.known()) {
+    return "the sizes of its model and data set are known only once a function has read them";
+  }
+  if (*spec.training.global_batch_size > facts.training_samples) {
+    return "spec.training.globalBatchSize is larger than the data set";
+  }
+  return "";
+}
+
+}  // namespace
+
+ProfilePlan ProfilePlanBeside(const JobSpec& spec, const Platform& platform) {
+  ProfilePlan plan = MakeProfilePlan(spec, platform);
+  plan.functions = std::max(1, plan.functions - 1);
+  return plan;
+}
+
+Result<Plan> MakeUnmeasuredPlan(const JobSpec& spec, const Platform& platform,
+                                const WorkloadFacts& facts) {
+  if (const std::string obstacle = ObstacleOf(spec, facts); !obstacle.empty()) {
+    return FailedPreconditionError(obstacle);
+  }
+  const ProfilePlan profile = MakeProfilePlan(spec, platform);
+  if (profile.functions < 2 && IsLimited(platform)) {
+    return FailedPreconditionError("there is room for one function alone, which is to measure");
+  }
+  Plan plan;
+  plan.functions = 1;
+  plan.memory_mib = LargestMib(spec, platform, profile.memory_mib.front());
+  if (plan.memory_mib == 0) {
+    return FailedPreconditionError("no size of functions is within spec.functions.memory");
+  }
+  plan.aggregation.placement = Placement::kWorkers;
+  plan.global_batch_size = plan.local_batch_size = *spec.training.global_batch_size;
+  plan.iterations_per_epoch =
+      (facts.training_samples + plan.global_batch_size - 1) / plan.global_batch_size;
+  plan.iterations = static_cast<int64_t>(
+      std::ceil(spec.training.epochs * static_cast<double>(plan.iterations_per_epoch)));
+  plan.threads = ThreadsOf(platform, plan.memory_mib);
+  plan.checkpoint_every = std::min(kUnmeasuredCheckpointEvery, plan.iterations_per_epoch);
+  plan.parameters = facts.parameters;
+  plan.block_elements = platform.block_elements;
+  const double known_mib = KnownMib(spec, facts, plan);
+  if (known_mib > kKnownMemoryPart * plan.memory_mib) {
+    return FailedPreconditionError("the data set and the model take " +
+                                   std::to_string(std::llround(known_mib)) +
+                                   " MiB, and one function has " + std::to_string(plan.memory_mib));
+  }
+  return plan;
+}
+
+bool IsUnmeasured(const Job& job) {
+  return job.status.plan.has_value() &&
+         job.status.execution.unmeasured_plan != UnmeasuredPlan::kNone;
+}
+
+bool TrainsUnmeasured(const Job& job) {
+  return IsUnmeasured(job) && !job.status.profile.has_value() &&
+         job.status.execution.unmeasured_plan == UnmeasuredPlan::kTrains;
+}
+
+bool LeavesUnmeasured(const Job& job) {
+  return IsUnmeasured(job) && !job.status.profile.has_value() &&
+         job.status.execution.unmeasured_plan == UnmeasuredPlan::kLeft;
+}
+
+}  // namespace lambdadnn
