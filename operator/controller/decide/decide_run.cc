@@ -223,7 +223,8 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
   // What the plan was to hold, and how long it may take, is known once the model is measured.
   const bool beyond = view.worker_too_small || broken.reason == Reason::kStalled;
   if (beyond && TrainsUnmeasured(snapshot.job)) {
-    return {LeaveUnmeasuredPlan(next, Reason::kOOMKilled, broken.message)};
+    const Reason reason = view.worker_too_small ? Reason::kOOMKilled : broken.reason;
+    return {LeaveUnmeasuredPlan(next, reason, broken.message)};
   }
   // Running out of memory is bounded by the largest function size, not by backoffLimit.
   const bool grows = LearnOutOfMemory(snapshot, view, &next);
