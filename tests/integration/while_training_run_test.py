@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run that trains while its model is measured (spec.profiling: WhileTraining), and whose recorded
+plans give the same model once more."""
+import copy
+import json
+import shutil
+import time
+import unittest
+
+from options import OPTIONS
+from run_support import Bench
+
+SAMPLES, BATCH = 4000, 100
+AN_EPOCH = SAMPLES // BATCH
+JOB = {
+    "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+    "metadata": {"name": "meanwhile"},
+    "spec": {
+        "model": {"builtin": {"name": "cnn"}},
+        "dataset": {"renderedDigits": {"train": SAMPLES, "test": 200, "seed": 1}},
+        "training": {"epochs": 24, "globalBatchSize": BATCH, "seed": 7,
+                     "optimizer": {"name": "SGD", "learningRate": "0.05", "momentum": "0.9"}},
+        "profiling": "WhileTraining",
+        # As fast as it can: two functions, once it is known that steps take longer than exchanges.
+        "objective": {"deadlineSeconds": 1, "bestEffort": True},
+        "functions": {"max": 2, "memory": {"min": "512Mi"}}, "backend": "Local"}}
+
+
+class WhileTraining(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.bench = Bench(OPTIONS.bin, train=0)
+        cls.addClassCleanup(cls.bench.close)
+        cls.fresh = {"XDG_CACHE_HOME": str(cls.bench.folder / "no-profile")}
+
+    def file(self, name, job):
+        path = self.bench.folder / f"{name}.yaml"
+        path.write_text(json.dumps(job))
+        return path
+
+    def replayed(self, plans, profile):
+        """The digest of the job with these plans given: a job of the first one up to the iteration of
+        the second, and one that resumes from there."""
+        first, second = plans
+        until = second["firstIteration"]
+        job = copy.deepcopy(JOB)
+        spec = job["spec"]
+        del spec["profiling"], spec["functions"]
+        # A plan of slow iterations has a checkpoint after each of them.
+        spec["profile"] = {**profile, "trainingRate": {"slope": "0", "intercept": "1"}}
+        spec["checkpoint"] = {"intervalSeconds": 1, "keep": AN_EPOCH + 1}
+        spec["cleanupPolicy"] = "Never"
+        spec["objective"] = {"fixed": {"functions": 1, "memory": first["memory"]}}
+        spec["training"]["epochs"] = -(-until // AN_EPOCH)
+        begun = self.bench.run(job=self.file("first", job))
+        self.assertEqual(begun.code, 0, begun.text())
+        for folder in (begun.out / "store").glob("**/checkpoints/*"):
+            if int(folder.name) > until:
+                shutil.rmtree(folder)
+        spec["training"]["epochs"] = JOB["spec"]["training"]["epochs"]
+        spec["objective"] = {"fixed": {"functions": second["functions"], "memory": second["memory"]}}
+        spec["checkpoint"] = {"resumeFrom": f"{begun.out}/store"}
+        spec["profile"] = profile
+        rest = self.bench.run(job=self.file("rest", job))
+        digest = rest.digest()
+        self.assertEqual(rest.report()["plans"][0]["firstIteration"], until)
+        return digest
+
+    def test_a_plan_that_was_made_meanwhile_gives_the_bits_that_its_history_gives(self):
+        run = self.bench.start(job=self.file("job", JOB), environment=self.fresh)
+        self.assertTrue(run.wait_for_iteration(3), run.text())
+        # It has begun to measure, and all its functions end with it.
+        time.sleep(1)
+        run.kill()
+        resumed = self.bench.resume(run, job="", environment=self.fresh).wait()
+        digest = resumed.digest()
+        report = resumed.report()
+        self.assertEqual([plan["functions"] for plan in report["plans"]], [1, 2], resumed.text())
+        self.assertNotIn("predicted", report["plans"][0])
+        self.assertGreater(report["plans"][1]["firstIteration"], 0)
+        self.assertEqual(report["beforePlan"]["iterations"], report["plans"][1]["firstIteration"])
+        self.assertIn("iterations were done and the model was measured", resumed.text())
+        self.assertEqual(resumed.functions(), {}, "processes were left behind")
+        self.assertEqual(self.replayed(report["plans"], report["profile"]), digest)
