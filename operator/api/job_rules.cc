@@ -10,6 +10,7 @@
 #include "common/plan/test_metrics.h"
 #include "common/plan/training_values.h"
 #include "common/plan/workload.h"
+#include "operator/api/job.h"
 #include "operator/api/job_rule_values.h"
 #include "operator/api/job_validation.h"
 

@@ -64,7 +64,7 @@ TEST_F(JobTroubleTest, WhatCannotBeReleasedKeepsNeitherTheReportNorTheOtherFunct
 // What is asked of the data set of a job in its own store, and what comes of the answer.
 class DatasetTroubleTest : public JobTroubleTest {
  protected:
-  void AnswerWith(Status answer) {
+  void AnswerWith(const Status& answer) {
     world_.check_dataset = [this, answer](const TrainingConfig& training, const auto& open) {
       ++asked_;
       uri_ = training.dataset.uri;
