@@ -24,12 +24,13 @@ class FakeSliceControl final : public SliceControl {
 
   // A running slice has no news beyond its lines: nullopt at once, so that tests need not wait.
   Result<std::optional<std::string>> Line(const std::string& invocation, int64_t index,
-                                          Instant) override {
+                                          Instant deadline) override {
     std::lock_guard lock(mutex_);
     if (invocation != invocation_) return NotFoundError("no slice " + invocation);
     if (index < static_cast<int64_t>(lines.size())) {
       return std::optional<std::string>(lines[static_cast<size_t>(index)]);
     }
+    if (deadline == Instant()) return std::optional<std::string>();  // whatever there is
     if (heartbeats > 0) {
       --heartbeats;
       return std::optional<std::string>();
@@ -37,6 +38,8 @@ class FakeSliceControl final : public SliceControl {
     running_ = false;
     return OutOfRangeError("ended");
   }
+
+  void AwaitEnd(const std::string&, Instant) override {}
 
   Status Stop(const std::string& invocation, bool graceful) override {
     std::lock_guard lock(mutex_);

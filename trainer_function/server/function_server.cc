@@ -194,8 +194,9 @@ HttpServerReply FunctionServer::Stream(const std::string& invocation, int64_t fr
   reply.content_type = "application/x-ndjson";
   std::optional<Instant> until;
   if (window.has_value()) until = runtime_.clock.Now() + *window;
-  reply.stream = [this, invocation, until, index = from,
-                  begun = false]() mutable -> std::optional<std::string> {
+  reply.stream = [this, invocation, until, index = from, begun = false,
+                  gather = Instant()]() mutable -> std::optional<std::string> {
+    slices_.AwaitEnd(invocation, until.has_value() ? std::min(gather, *until) : gather);
     const Instant now = runtime_.clock.Now();
     if (begun && until.has_value() && now >= *until) return std::nullopt;
     begun = true;
@@ -206,10 +207,20 @@ HttpServerReply FunctionServer::Stream(const std::string& invocation, int64_t fr
     // the caller sees from the missing record that it must ask again.
     if (!line.ok()) return std::nullopt;
     if (!line->has_value()) return std::string(kHeartbeatLine);
+    std::string lines = **std::move(line) + "\n";
     ++index;
     // The slice's first line is news: that it has begun. Others may wait for the window's end.
-    if (until.has_value() && index == 1) until = now;
-    return **std::move(line) + "\n";
+    if (index == 1) {
+      if (until.has_value()) until = now;
+      return lines;
+    }
+    for (;; ++index) {
+      line = slices_.Line(invocation, index, Instant());
+      if (!line.ok() || !line->has_value()) break;
+      lines += **std::move(line) + "\n";
+    }
+    gather = runtime_.clock.Now() + FromSeconds(kGatherSeconds);
+    return lines;
   };
   return reply;
 }

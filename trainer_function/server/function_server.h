@@ -23,6 +23,9 @@ namespace lambdadnn {
 
 // Interval of heartbeats on a stream without progress.
 inline constexpr double kHeartbeatSeconds = 2;
+// Lines of less time than this go out together, but for the first: there is one for each iteration,
+// and to send one costs as much as a small exchange.
+inline constexpr double kGatherSeconds = 0.1;
 
 class FunctionServer final : public HttpServerHandler {
  public:

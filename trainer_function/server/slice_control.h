@@ -13,6 +13,7 @@ class SliceControl {
   virtual Status Start(const SliceRequest& request) = 0;
   virtual Result<std::optional<std::string>> Line(const std::string& invocation, int64_t index,
                                                   Instant deadline) = 0;
+  virtual void AwaitEnd(const std::string& invocation, Instant deadline) = 0;
   virtual Status Stop(const std::string& invocation, bool graceful) = 0;
   virtual void Drain() = 0;
   virtual std::optional<std::string> Running() const = 0;
@@ -26,6 +27,9 @@ class SliceServiceControl final : public SliceControl {
   Result<std::optional<std::string>> Line(const std::string& invocation, int64_t index,
                                           Instant deadline) override {
     return service_.Line(invocation, index, deadline);
+  }
+  void AwaitEnd(const std::string& invocation, Instant deadline) override {
+    service_.AwaitEnd(invocation, deadline);
   }
   Status Stop(const std::string& invocation, bool graceful) override {
     return service_.Stop(invocation, graceful);

@@ -38,6 +38,7 @@ struct SliceService::State {
   KeptTraining kept;
   const std::unique_ptr<Monitor> monitor;  // guards everything below
   bool draining = false;
+  int readers_waiting = 0;  // for a line
   // Fences: the highest that was accepted.
   std::string job_uid;
   int64_t leader_epoch = 0;
@@ -75,7 +76,7 @@ void SliceService::State::Run(Slice& running, Instant started) {
   const auto emit = [this, &running](const ProgressLine& line) {
     const MonitorLock lock(*monitor);
     running.lines.push_back(EncodeProgress(line));
-    monitor->NotifyAll();
+    if (readers_waiting > 0) monitor->NotifyAll();
   };
   const SliceRecord record =
       RunSlice(runtime, environment, running.request, *running.signals, started, emit, kept);
@@ -144,6 +145,17 @@ Result<std::optional<std::string>> SliceService::Line(const std::string& invocat
       return OutOfRangeError("the stream has " + std::to_string(slice.lines.size()) + " lines");
     }
     if (state.runtime.clock.Now() >= deadline) return std::optional<std::string>();
+    ++state.readers_waiting;
+    state.monitor->WaitUntil(deadline);
+    --state.readers_waiting;
+  }
+}
+
+void SliceService::AwaitEnd(const std::string& invocation, Instant deadline) {
+  State& state = *state_;
+  const MonitorLock lock(*state.monitor);
+  while (state.Busy() && state.slice->request.invocation == invocation &&
+         state.runtime.clock.Now() < deadline) {
     state.monitor->WaitUntil(deadline);
   }
 }

@@ -78,6 +78,9 @@ class SliceService {
   // the stream ended before this line.
   Result<std::optional<std::string>> Line(const std::string& invocation, int64_t index,
                                           Instant deadline);
+  // Until the slice has ended or another one is here, at most until `deadline`: for a reader whose
+  // lines may come together.
+  void AwaitEnd(const std::string& invocation, Instant deadline);
   // Graceful: finish at an agreed iteration with a checkpoint. Otherwise: as soon as possible.
   Status Stop(const std::string& invocation, bool graceful);
   // SIGTERM: refuses new slices and stops the running one gracefully.

@@ -54,6 +54,20 @@ TEST_F(FunctionServerTest, ProbesHaveTheNamesOfOpenFaasToo) {
   EXPECT_EQ(Ask("GET /_/ready", "").status, 503);
 }
 
+TEST_F(FunctionServerTest, SendsTheFirstLineAtOnceAndThenThoseThatThereAreTogether) {
+  slices_.lines = {"0", "1", "2"};
+  slices_.heartbeats = 1;
+  HttpServerRequest request;
+  request.method = "POST";
+  request.path = "/v1/slices";
+  request.body = EncodeSliceRequest(MinimalSliceRequest("a"));
+  HttpServerReply reply = server_.Handle(std::move(request));
+  EXPECT_EQ(reply.stream(), "0\n");
+  EXPECT_EQ(reply.stream(), "1\n2\n");
+  EXPECT_EQ(reply.stream(), kHeartbeat);
+  EXPECT_EQ(reply.stream(), std::nullopt);
+}
+
 TEST_F(FunctionServerTest, TellsWhatItComputesWithWhileItIsReady) {
   const RawReply reply = Ask("GET /readyz", "");
   EXPECT_NE(reply.head.find("Content-Type: application/json"), std::string::npos) << reply.head;

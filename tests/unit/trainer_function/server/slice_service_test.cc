@@ -233,6 +233,20 @@ TEST_F(SliceServiceTest, LinesWaitUntilTheDeadlineAndEndWithTheRecord) {
   EXPECT_TRUE(service_.Stop(id, true).ok()) << "stopping what has ended is no error";
 }
 
+TEST_F(SliceServiceTest, AReaderMayWaitForTheEndAlone) {
+  const Instant later = runtime_.clock.Now() + std::chrono::hours(1);
+  ASSERT_TRUE(service_.Start(Request()).ok());
+  service_.AwaitEnd("other", later);
+  const Instant soon = runtime_.clock.Now() + std::chrono::milliseconds(10);
+  service_.AwaitEnd(Request().invocation, soon);
+  EXPECT_GE(runtime_.clock.Now(), soon);
+  EXPECT_TRUE(service_.Running().has_value());
+  ASSERT_TRUE(service_.Stop(Request().invocation, false).ok());
+  service_.AwaitEnd(Request().invocation, later);
+  EXPECT_FALSE(service_.Running().has_value());
+  EXPECT_LT(runtime_.clock.Now(), later);
+}
+
 TEST_F(SliceServiceTest, AnAbortedSliceLeavesNoRecordAndMayRunAgain) {
   ASSERT_TRUE(service_.Start(Request()).ok());
   ASSERT_TRUE(service_.Stop(Request().invocation, false).ok());
