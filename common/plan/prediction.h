@@ -60,6 +60,9 @@ struct Prediction {
   double& DeviationOf(Term term) { return term_deviations[static_cast<size_t>(term)]; }
   double DeviationOf(Term term) const { return term_deviations[static_cast<size_t>(term)]; }
 
+  // False of a plan that was made before its model was measured.
+  bool known() const { return *this != Prediction{}; }
+
   // So many standard deviations (common/base/statistics.h, NormalQuantile) above what is expected.
   double SecondsAt(double deviations) const { return seconds + deviations * deviation; }
 

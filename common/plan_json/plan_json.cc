@@ -138,7 +138,7 @@ Json ExecutionPlanToJson(const ExecutionPlan& plan) {
 Json PlanToJson(const Plan& plan) {
   Json json = ExecutionPlanToJson(plan);
   // Of a plan that was made before the model was measured nothing is predicted.
-  if (plan.predicted != Prediction{}) json["predicted"] = PredictionToJson(plan.predicted);
+  if (plan.predicted.known()) json["predicted"] = PredictionToJson(plan.predicted);
   json["binding"] = plan.binding;
   return json;
 }

@@ -187,7 +187,8 @@ struct ProgressLine {
   // Of those that this role connects to, how many it is not connected to. Absent: it connects to
   // nobody, or has just begun.
   std::optional<int64_t> unreached_peers;
-  bool heartbeat = false;  // no progress to report; the function is alive
+  std::optional<PhaseUsages> phases;  // of a worker's slice so far, now and then
+  bool heartbeat = false;             // no progress to report; the function is alive
 };
 
 enum class SliceOutcome { kStopped, kFinished, kFailed };

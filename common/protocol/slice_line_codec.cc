@@ -107,6 +107,8 @@ ProgressLine ReadProgress(JsonReader& reader, bool heartbeat, std::vector<FieldE
   reader.Optional("unreachedPeers", &line.unreached_peers);
   if (const Json* evaluation = reader.Child("evaluation"))
     line.evaluation = ReadEvaluation(*evaluation, "evaluation", errors);
+  if (const Json* phases = reader.Child("phases"))
+    line.phases = ReadPhaseUsages(*phases, "phases", errors);
   return line;
 }
 
@@ -213,6 +215,7 @@ std::string EncodeProgress(const ProgressLine& line) {
   if (line.loss) json["loss"] = *line.loss;
   if (line.unreached_peers) json["unreachedPeers"] = *line.unreached_peers;
   if (line.evaluation) json["evaluation"] = EvaluationToJson(*line.evaluation);
+  if (line.phases) json["phases"] = PhaseUsagesToJson(*line.phases);
   return codec::Dump(json);
 }
 

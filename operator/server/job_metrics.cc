@@ -33,7 +33,7 @@ Value OfPlan(const JobStatus& status, Number (*read)(const Plan&)) {
 
 // Nothing of a plan that was made before the model was measured.
 Value OfPrediction(const JobStatus& status, double Prediction::* value) {
-  if (!status.plan.has_value() || status.plan->predicted == Prediction{}) return std::nullopt;
+  if (!status.plan.has_value() || !status.plan->predicted.known()) return std::nullopt;
   return status.plan->predicted.*value;
 }
 

@@ -80,5 +80,9 @@ class WhileTraining(unittest.TestCase):
         self.assertGreater(report["plans"][1]["firstIteration"], 0)
         self.assertEqual(report["beforePlan"]["iterations"], report["plans"][1]["firstIteration"])
         self.assertIn("iterations were done and the model was measured", resumed.text())
+        phases = report["phases"]
+        self.assertLess(0, phases["before"]["computeSeconds"])
+        self.assertLess(phases["before"]["computeSeconds"], phases["computeSeconds"])
+        self.assertRegex(resumed.text(), r"compute +[0-9.]+ s +[0-9.]+ s +[-+]")
         self.assertEqual(resumed.functions(), {}, "processes were left behind")
         self.assertEqual(self.replayed(report["plans"], report["profile"]), digest)

@@ -46,7 +46,6 @@ class PredictedTime(unittest.TestCase):
         text = re.sub(r"name: cnn\n", "name: mlp\n      parameters: {hidden: [256]}\n",
                       QUICKSTART.read_text())
         text = text.replace("deadlineSeconds: 90", "fixed: {functions: 2, memory: 512Mi}")
-        text = text.replace("epochs: 3", "epochs: 8")  # else it is over in 3 s
         # Most of its time is exchange, and what an object costs on a disk changes within minutes with
         # the file system's journal, by a factor of two (docs/benchmarks.md): its store is in memory.
         self.measure("mlp", text, 90, stores="/dev/shm")

@@ -30,7 +30,7 @@ class ExchangeProbe {
   // storeRequestSeconds, storeBytesPerSecond, storeDeviationSeconds: of objects that another task
   // waits for, as in training; StoreStreamsMetric of kProbedStreams: bytes a second of so many
   // exchanges at once; push- and pullCpuSeconds(PerByte); missSeconds and missCpuSeconds, where the
-  // store gives no hints; and disturbedCpuSeconds: how much
+  // store gives no hints; and, where functions have no connections, disturbedCpuSeconds: how much
   // longer a step takes with an exchange beside it, as in training, than both alone (they take each
   // other's caches). `step_cpu_seconds` = CPU time of a step.
   Status MeasureTransfers(double step_cpu_seconds, const std::function<Status()>& step);

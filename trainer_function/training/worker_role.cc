@@ -343,6 +343,7 @@ Status WorkerRole::EvaluateAtEpochEnd(int64_t done) {
   line.epoch = epoch;
   line.evaluation = *result;
   line.evaluation->epoch = epoch;
+  line.phases = context_.phases.Settle();
   record_.evaluations.push_back(*line.evaluation);
   context_.emit(line);
   const Status told = TellEvaluation(done, *result);
@@ -424,6 +425,7 @@ void WorkerRole::Report(int64_t done, double seconds) {
   line.iteration = done;
   line.epoch = order_.EpochOf(done - 1);
   if (seconds > 0) line.samples_per_second = static_cast<double>(batch_samples_) / seconds;
+  line.phases = context_.phases.Settle();
   context_.emit(line);
 }
 

@@ -145,11 +145,10 @@ std::string FormatJobDetail(const Job& job, WallTime now) {
     text += Line("exchange", "transport " + std::string(EnumName(aggregation.transport)) +
                                  ", placement " + std::string(EnumName(aggregation.placement)));
     const Prediction& predicted = status.plan->predicted;
-    text += Line("predicted",
-                 predicted == Prediction{}
-                     ? "nothing until the model is measured"
-                     : FormatShortDuration(predicted.seconds) + ", " +
-                           WithCurrency(Format("%.4f", predicted.cost), status.usage.currency));
+    text += Line("predicted", !predicted.known() ? "nothing until the model is measured"
+                                                 : FormatShortDuration(predicted.seconds) + ", " +
+                                                       WithCurrency(Format("%.4f", predicted.cost),
+                                                                    status.usage.currency));
   }
   text += Line("functions", summary.functions.empty() ? "" : summary.functions + " workers ready");
   text += Line("progress", DescribeProgress(status, summary));

@@ -154,8 +154,16 @@ std::string DescribeExchange(const Json& report) {
 
 std::vector<PhaseBar> PhasesOf(const Json& report) {
   const auto iterations = NumberAt(report, "plan.predicted.iterations");
-  // What is measured is of the whole job: it is compared where the prediction is as well.
+  // What is measured is of the whole job, and what was predicted of what came after.
+  const bool is_split = NumberAt(report, "phases.before.computeSeconds").has_value();
   const bool one_plan = ListAt(report, "plans").size() <= 1 && !IsTrainedWhileProfiled(report);
+  const auto measured = [&](const std::string& field) {
+    auto seconds = NumberAt(report, "phases." + field);
+    if (seconds && is_split) {
+      seconds = std::max(0.0, *seconds - NumberAt(report, "phases.before." + field).value_or(0));
+    }
+    return seconds;
+  };
   std::vector<PhaseBar> bars;
   for (const TermKind& kind : kTermKinds) {
     const std::string field(kind.field);
@@ -163,15 +171,15 @@ std::vector<PhaseBar> PhasesOf(const Json& report) {
     if (kind.each_iteration && predicted) {
       predicted = iterations ? std::optional(*predicted * *iterations) : std::nullopt;
     }
-    const auto actual = NumberAt(report, "phases." + field);
+    const auto actual = measured(field);
     // Most jobs have one slice a function.
-    if (kind.term == Term::kSliceOverhead && predicted == 0 && actual.value_or(0) == 0) continue;
-    if (!one_plan) predicted.reset();
+    if (predicted == 0 && actual.value_or(0) == 0) continue;
+    if (!is_split && !one_plan) predicted.reset();
     bars.push_back({std::string(kind.label), predicted, actual});
     if (kind.term != Term::kCommunication) continue;
     for (const char* part : {"push", "wait", "pull"}) {
-      bars.push_back({std::string("- ") + part, std::nullopt,
-                      NumberAt(report, "phases." + std::string(part) + "Seconds")});
+      bars.push_back(
+          {std::string("- ") + part, std::nullopt, measured(std::string(part) + "Seconds")});
     }
   }
   std::erase_if(bars, [](const PhaseBar& bar) { return !bar.predicted && !bar.actual; });

@@ -168,27 +168,33 @@ double ReleaseSeconds(const JobHistory& history, double seconds) {
   return std::max(0.0, seconds - history.LastSliceEnd().value_or(0));
 }
 
-// By the terms of the prediction, as docs/theory.md, section 10, defines what was measured of each;
-// and what was measured, by role and phase.
-Json PhasesOf(const JobHistory& history, double seconds) {
-  const PhaseUsages& mean = history.worker_phases();
-  const auto wall = [&](Phase phase) { return mean[phase].wall_seconds; };
-  Json phases = {{"profilingSeconds", history.profiling_seconds},
-                 {"pushSeconds", wall(Phase::kPush)},
-                 {"waitSeconds", wall(Phase::kWait)},
-                 {"pullSeconds", wall(Phase::kPull)},
-                 {"workers", PhaseUsagesToJson(mean)},
-                 {"servers", PhaseUsagesToJson(history.server_phases())}};
+// By the terms of the prediction, as docs/theory.md, section 10, defines what was measured of each.
+Json TermsOf(const TimesSpent& spent) {
+  const auto wall = [&](Phase phase) { return spent.workers[phase].wall_seconds; };
+  Json terms = {{"pushSeconds", wall(Phase::kPush)},
+                {"waitSeconds", wall(Phase::kWait)},
+                {"pullSeconds", wall(Phase::kPull)}};
   const std::pair<Term, double> measured[] = {
-      {Term::kColdStart, history.cold_start_seconds},
-      {Term::kLoad, std::max(0.0, wall(Phase::kLoad) - history.reload_seconds())},
+      {Term::kColdStart, spent.cold_start},
+      {Term::kLoad, std::max(0.0, wall(Phase::kLoad) - spent.reload)},
       {Term::kCompute, wall(Phase::kCompute)},
       {Term::kCommunication, wall(Phase::kPush) + wall(Phase::kWait) + wall(Phase::kPull)},
       {Term::kEvaluation, wall(Phase::kEvaluate)},
-      {Term::kCheckpoint, history.checkpoint_seconds()},
-      {Term::kSliceOverhead, history.reload_seconds()},
-      {Term::kRelease, ReleaseSeconds(history, seconds)}};
-  for (const auto& [term, took] : measured) phases[std::string(KindOf(term).field)] = took;
+      {Term::kCheckpoint, spent.checkpoint},
+      {Term::kSliceOverhead, spent.reload}};
+  for (const auto& [term, took] : measured) terms[std::string(KindOf(term).field)] = took;
+  return terms;
+}
+
+// And what was measured, by role and phase.
+Json PhasesOf(const JobHistory& history, double seconds) {
+  const TimesSpent spent = history.times_spent();
+  Json phases = TermsOf(spent);
+  phases[std::string(KindOf(Term::kRelease).field)] = ReleaseSeconds(history, seconds);
+  phases["profilingSeconds"] = history.profiling_seconds;
+  phases["workers"] = PhaseUsagesToJson(spent.workers);
+  phases["servers"] = PhaseUsagesToJson(history.server_phases());
+  if (const auto& before = history.times_before()) phases["before"] = TermsOf(before->spent);
   return phases;
 }
 
@@ -340,7 +346,7 @@ Json BuildReport(const JobSnapshot& snapshot, const JobHistory& history,
   report["plans"] = PlansOf(job, seconds, cost);
   report["binding"] = plan.binding;
   // A job that ended before its model was measured has nothing to compare.
-  if (IsPredicted(plan)) {
+  if (predicted.known()) {
     report["predicted"] = {{"seconds", predicted.seconds}, {"cost", predicted.cost}};
     const PredictedFrom before = BeforePlanOf(job, history);
     report["beforePlan"] = {

@@ -181,7 +181,8 @@ double StallSeconds(const JobSnapshot& snapshot) {
   const Plan& plan = *snapshot.job.status.plan;
   const Prediction& predicted = plan.predicted;
   // How long an iteration takes is not known: as long as a step that is being measured may.
-  if (!IsPredicted(plan)) return std::max(options.stall_seconds, options.profile_timeout_seconds);
+  if (!plan.predicted.known())
+    return std::max(options.stall_seconds, options.profile_timeout_seconds);
   const int64_t epochs =
       std::max<int64_t>(1, plan.iterations / std::max<int64_t>(1, plan.iterations_per_epoch));
   const double expected =

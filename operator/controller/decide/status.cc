@@ -67,7 +67,7 @@ void AddEstimate(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
   const Plan& plan = *status->plan;
   OnlineEstimate estimate = snapshot.observations->estimate;
   // The plan may be of this very decision.
-  if (status->profile && IsPredicted(plan)) {
+  if (status->profile && plan.predicted.known()) {
     estimate.Use(plan, *status->profile, status->execution.corrections);
   }
   double seconds = 0;

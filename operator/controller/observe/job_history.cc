@@ -156,6 +156,30 @@ void JobHistory::AddPhases(const SliceFact& slice, const Gang& gang) {
   }
 }
 
+TimesSpent JobHistory::times_spent() const {
+  return {worker_phases_, cold_start_seconds, reload_seconds_, checkpoint_seconds_};
+}
+
+void JobHistory::ObservePrediction(const PredictedFrom& begin,
+                                   const std::vector<const SliceFact*>& running, int workers) {
+  TimesBefore before = {begin, times_spent()};
+  for (const SliceFact* const slice : running) {
+    PhaseUsages phases = slice->told_phases->phases;
+    // Its iterations are alike.
+    const int64_t told = slice->told_phases->iteration - slice->first_iteration;
+    const auto done = static_cast<double>(begin.iteration - slice->first_iteration);
+    const double scale = told > 0 ? std::max(0.0, done / static_cast<double>(told)) : 1;
+    for (const Phase each : {Phase::kCompute, Phase::kPush, Phase::kWait, Phase::kPull}) {
+      phases[each].wall_seconds *= scale;
+    }
+    before.spent.workers.Add(phases, 1.0 / std::max(1, workers));
+    if (slice->role.rank == 0) {
+      before.spent.checkpoint += phases[Phase::kCheckpoint].wall_seconds;
+    }
+  }
+  times_before_ = before;
+}
+
 bool JobHistory::ObserveRecord(const SliceFact& slice, const Gang& gang, double time) {
   const SliceRecord& record = *slice.record;
   ObserveSlice(slice, time);

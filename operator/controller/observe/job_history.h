@@ -96,6 +96,22 @@ struct PeakMemory {
   friend bool operator==(const PeakMemory&, const PeakMemory&) = default;
 };
 
+// What a prediction's terms are compared with, but for the release of functions: seconds, of phases
+// means over the workers of each plan.
+struct TimesSpent {
+  PhaseUsages workers;
+  double cold_start = 0;  // from each plan until its functions were ready
+  double reload = 0;      // of loading, in slices that went on from earlier ones
+  // Of who completes checkpoints (the root of shard 0) and writes the model (worker 0).
+  double checkpoint = 0;
+};
+
+// That of a run until its plan in force was made, or predicted.
+struct TimesBefore {
+  PredictedFrom begin;
+  TimesSpent spent;
+};
+
 // "Stopped", "Finished", "Failed": in reports and events.
 const char* OutcomeName(SliceOutcome outcome);
 
@@ -115,6 +131,10 @@ class JobHistory {
   // False when this record was added before.
   bool ObserveRecord(const SliceFact& slice, const Gang& gang, double time);
   void ObserveEstimate(const EstimatePoint& point) { estimates_.Add(point); }
+  // The plan in force was made, or predicted. `running` are the slices of its workers, of which all
+  // have told phases: what they had spent at `begin` follows from that.
+  void ObservePrediction(const PredictedFrom& begin, const std::vector<const SliceFact*>& running,
+                         int workers);
   // While the job's time runs.
   void ObserveTime(double time, WallTime wall);
 
@@ -134,14 +154,12 @@ class JobHistory {
   int64_t changes() const { return changes_; }
   // Of training slices: seconds are sums over slices and means over the workers or servers of the
   // plan that each belonged to, requests sums over all of them.
-  const PhaseUsages& worker_phases() const { return worker_phases_; }
   const PhaseUsages& server_phases() const { return server_phases_; }
-  // Of that, mean wall time that workers took to load in slices that went on from earlier ones.
-  double reload_seconds() const { return reload_seconds_; }
+  TimesSpent times_spent() const;
+  // Absent where nothing told them.
+  const std::optional<TimesBefore>& times_before() const { return times_before_; }
   // Of training slices of the newest plan revision, as their records tell.
   const PeakMemory& peak_memory() const { return peak_memory_; }
-  // Wall time of who completes checkpoints (the root of shard 0) and writes the model (worker 0).
-  double checkpoint_seconds() const { return checkpoint_seconds_; }
   const StoreCounters& store() const { return store_; }
   const RequestLatencies& latencies() const { return latencies_; }
   // What training slices counted of each other (SliceRecord::metrics), sums over all of them; empty
@@ -160,7 +178,7 @@ class JobHistory {
   double profiling_seconds = 0;
   double planned_at = 0;
   double functions_ready_at = 0;
-  double cold_start_seconds = 0;      // from each plan until its functions were ready
+  double cold_start_seconds = 0;      // TimesSpent::cold_start
   std::vector<std::string> problems;  // why fall-backs happened
 
   Json ToJson() const;
@@ -191,6 +209,7 @@ class JobHistory {
   int bad_samples_revision_ = 0;
   double reload_seconds_ = 0;
   double checkpoint_seconds_ = 0;
+  std::optional<TimesBefore> times_before_;
   StoreCounters store_;
   RequestLatencies latencies_;
   std::map<std::string, int64_t> peers_;

@@ -114,6 +114,21 @@ std::optional<EvaluationPoint> ReadEvaluation(const Json& item) {
       item[0].get<int64_t>(), {value(1), value(2), value(4), value(5)}, item[kTime].get<double>()};
 }
 
+TimesBefore ReadTimesBefore(const Json& json, std::vector<FieldError>* errors) {
+  TimesBefore before;
+  JsonReader reader(json, "before", errors);
+  reader.Required("iteration", &before.begin.iteration);
+  reader.Required("seconds", &before.begin.seconds);
+  reader.Required("cost", &before.begin.cost);
+  reader.Required("coldStartSeconds", &before.spent.cold_start);
+  reader.Required("reloadSeconds", &before.spent.reload);
+  reader.Required("checkpointSeconds", &before.spent.checkpoint);
+  if (const Json* const phases = reader.Child("workerPhases")) {
+    before.spent.workers = ReadPhaseUsages(*phases, "before.workerPhases", errors);
+  }
+  return before;
+}
+
 const Json& Items(JsonReader& reader, const char* name) {
   static const Json empty = Json::array();
   const Json* child = reader.Child(name);
@@ -138,6 +153,16 @@ Json JobHistory::ToJson() const {
                  store_.misses, store_.retries, store_.bytes_in, store_.bytes_out}}};
   if (worker_phases_ != PhaseUsages{}) json["workerPhases"] = PhaseUsagesToJson(worker_phases_);
   if (server_phases_ != PhaseUsages{}) json["serverPhases"] = PhaseUsagesToJson(server_phases_);
+  if (times_before_) {
+    const auto& [begin, spent] = *times_before_;
+    json["before"] = {{"iteration", begin.iteration},
+                      {"seconds", begin.seconds},
+                      {"cost", begin.cost},
+                      {"coldStartSeconds", spent.cold_start},
+                      {"reloadSeconds", spent.reload},
+                      {"checkpointSeconds", spent.checkpoint},
+                      {"workerPhases", PhaseUsagesToJson(spent.workers)}};
+  }
   if (peak_memory_ != PeakMemory{}) {
     json["peakMemory"] = {peak_memory_.plan_revision, peak_memory_.worker_bytes,
                           peak_memory_.server_bytes};
@@ -195,6 +220,9 @@ std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
   }
   if (const Json* const phases = reader.Child("serverPhases")) {
     history.server_phases_ = ReadPhaseUsages(*phases, "serverPhases", &errors);
+  }
+  if (const Json* const before = reader.Child("before")) {
+    history.times_before_ = ReadTimesBefore(*before, &errors);
   }
   if (const Json* const latencies = reader.Child("latencies")) {
     history.latencies_ = ReadLatencies(*latencies, "latencies", &errors);

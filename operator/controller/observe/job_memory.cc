@@ -2,6 +2,7 @@
 #include "operator/controller/observe/job_memory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "common/plan/money.h"
@@ -12,6 +13,8 @@
 
 namespace lambdadnn {
 namespace {
+
+constexpr double kPredictionSeconds = 5;  // within which workers tell what they have spent
 
 Gang GangOf(const Job& job) {
   const std::optional<Plan>& plan = job.status.plan;
@@ -122,7 +125,7 @@ void JobMemory::Begin(const Job& job, Instant now, WallTime wall) {
     observations.iteration_at = now;
   }
   const bool predicted = job.status.plan.has_value() && job.status.profile.has_value() &&
-                         IsPredicted(*job.status.plan);
+                         job.status.plan->predicted.known();
   if (predicted) {
     observations.estimate.Use(*job.status.plan, *job.status.profile,
                               job.status.execution.corrections);
@@ -297,6 +300,7 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
     if (found == observations.slices.end()) continue;
     SliceFact& slice = found->second;
     for (const ProgressLine& line : view.new_lines) {
+      if (line.phases) slice.told_phases = ToldPhases{line.iteration, *line.phases};
       const JobHistory::News told = history.ObserveLine(slice.role, line, Workers(job), Time(now));
       if (told.loss) {
         meter.loss = line.loss;
@@ -343,6 +347,26 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
   if (job.status.plan.has_value()) {
     meter.samples_per_second = history.RecentSamplesPerSecond(job.status.plan->global_batch_size);
   }
+  ObservePrediction(job, now);
+}
+
+void JobMemory::ObservePrediction(const Job& job, Instant now) {
+  if (job.status.plan_history.empty()) return;
+  const PredictedFrom begin = job.status.plan_history.back().prediction_begin();
+  if (const auto& known = history.times_before()) {
+    const PredictedFrom& from = known->begin;
+    // The status rounds seconds.
+    if (from.iteration == begin.iteration && std::abs(from.seconds - begin.seconds) < 0.01) return;
+  }
+  // What is told so late may be of much that came after it.
+  if (Time(now) - begin.seconds > kPredictionSeconds) return;
+  std::vector<const SliceFact*> running;
+  for (const auto& [invocation, slice] : observations.slices) {
+    if (slice.role.kind != RoleKind::kWorker || slice.ended || slice.record != nullptr) continue;
+    if (!slice.told_phases) return;
+    running.push_back(&slice);
+  }
+  history.ObservePrediction(begin, running, Workers(job));
 }
 
 void JobMemory::ObserveProgress(const SliceFact& slice, int64_t iteration, const Job& job,

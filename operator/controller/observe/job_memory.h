@@ -121,6 +121,8 @@ class JobMemory {
  private:
   // A root of the plan in force has done this iteration.
   void ObserveProgress(const SliceFact& slice, int64_t iteration, const Job& job, Instant now);
+  // When the plan in force was made, or predicted.
+  void ObservePrediction(const Job& job, Instant now);
   // How a call to the instance ended.
   void NoteCall(const std::string& instance_uid, const Status& error, Instant now);
   // Once for each thing that cannot be read.

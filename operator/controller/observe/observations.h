@@ -20,6 +20,12 @@
 namespace lambdadnn {
 
 // One slice that this process started or found, as its stream tells it.
+// What a slice had spent when that iteration was done, as it told.
+struct ToldPhases {
+  int64_t iteration = 0;
+  PhaseUsages phases;
+};
+
 struct SliceFact {
   std::string invocation;
   std::string instance_uid;
@@ -35,6 +41,7 @@ struct SliceFact {
   // When the record came, or the instance was seen to be gone.
   std::optional<Instant> ended;
   std::optional<ProgressLine> last;
+  std::optional<ToldPhases> told_phases;      // the newest
   std::shared_ptr<const SliceRecord> record;  // null until it has come
   Status error;
   std::string busy_with;

@@ -48,8 +48,6 @@ bool IsTime(double seconds) { return std::isfinite(seconds) && seconds > 0; }
 
 }  // namespace
 
-bool IsPredicted(const Plan& plan) { return plan.predicted != Prediction{}; }
-
 ExpectedTimes ExpectedTimesOf(const Plan& plan, const WorkloadProfile& profile) {
   const Prediction& predicted = plan.predicted;
   ExpectedTimes expected;

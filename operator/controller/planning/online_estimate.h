@@ -39,8 +39,6 @@ struct ExpectedTimes {
   int64_t iterations = 0;  // of the job
   int64_t iterations_per_epoch = 0;
 };
-// False of one that was made before the model was measured: there is nothing to learn factors of.
-bool IsPredicted(const Plan& plan);
 ExpectedTimes ExpectedTimesOf(const Plan& plan, const WorkloadProfile& profile);
 
 class OnlineEstimate {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operator/api/peer_channel.h"
 #include "operator/planner/function_memory.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/training_config_builder.h"
@@ -13,20 +14,46 @@ namespace {
 
 constexpr double kMib = 1 << 20;
 
-// The largest size of the planner's grid that the profile's functions reach; 0 = none.
-int LargestMib(const JobSpec& spec, const Platform& platform, int profiled_mib) {
+// The size of the planner's grid with which so many functions are as large together as one that
+// profiles, or the smallest that the job allows; 0 = none.
+int SizeMib(const JobSpec& spec, const Platform& platform, int functions, int profiled_mib) {
   const Platform::Memory& memory = platform.memory;
   const int step = std::max(1, memory.step_mib);
   const int from = std::max(memory.min_mib, spec.functions.memory_min_mib.value_or(0));
   const int first = memory.min_mib + (from - memory.min_mib + step - 1) / step * step;
   const int stride = std::max(1, spec.functions.memory_step_mib.value_or(step));
-  return first > profiled_mib ? 0 : first + (profiled_mib - first) / stride * stride;
+  if (first > profiled_mib) return 0;
+  return first + std::max(0, profiled_mib / functions - first) / stride * stride;
+}
+
+// Those that would fill the machine beside the one that measures, and train instead.
+int FillersReplaced(const JobSpec& spec, const Platform& platform, const ProfilePlan& profile) {
+  const int functions = spec.functions.min;
+  const int size = SizeMib(spec, platform, functions, profile.memory_mib.front());
+  return size == 0
+             ? 1
+             : (functions * size + profile.memory_mib.front() - 1) / profile.memory_mib.front();
+}
+
+// A shard each, as far as there are blocks for them.
+AggregationPlan AggregationOf(const JobSpec& spec, int64_t parameters, int64_t block_elements) {
+  AggregationPlan aggregation;
+  const int functions = spec.functions.min;
+  const int64_t blocks = (parameters + block_elements - 1) / std::max<int64_t>(1, block_elements);
+  aggregation.placement = Placement::kWorkers;
+  aggregation.layers = {1, functions};
+  aggregation.shards = static_cast<int>(std::clamp<int64_t>(blocks, 1, functions));
+  aggregation.spread = aggregation.shards;
+  if (functions > 1 && ConnectsFunctions(spec)) {
+    aggregation.transport = spec.aggregation.transport.value_or(TransportKind::kDirect);
+  }
+  return aggregation;
 }
 
 // What the function needs as far as it is known; MiB.
 double KnownMib(const JobSpec& spec, const WorkloadFacts& facts, const Plan& plan) {
   const double samples = static_cast<double>(facts.training_samples + facts.test_samples) *
-                         static_cast<double>(facts.sample_bytes);
+                         static_cast<double>(facts.sample_bytes) / plan.functions;
   const double vectors =
       kWorkerVectorCopies * static_cast<double>(facts.parameters) * sizeof(float);
   return (samples + vectors) / kMib +
@@ -53,13 +80,9 @@ std::string ObstacleOf(const JobSpec& spec, const WorkloadFacts& facts) {
   if (!spec.training.global_batch_size) {
     return "spec.training.globalBatchSize is not set, so that the batch follows from the plan";
   }
-  if (spec.functions.min > 1) {
-    return "spec.functions.min is " + std::to_string(spec.functions.min) +
-           ", and the first plan is one function";
-  }
   if (spec.functions.gpu > 0) return "its functions have GPUs";
   if (NamesAggregation(spec.aggregation)) {
-    return "spec.aggregation says how functions are combined, and one alone is not";
+    return "spec.aggregation says how functions are combined";
   }
   if (!facts.known()) {
     return "the sizes of its model and data set are known only once a function has read them";
@@ -74,7 +97,7 @@ std::string ObstacleOf(const JobSpec& spec, const WorkloadFacts& facts) {
 
 ProfilePlan ProfilePlanBeside(const JobSpec& spec, const Platform& platform) {
   ProfilePlan plan = MakeProfilePlan(spec, platform);
-  plan.functions = std::max(1, plan.functions - 1);
+  plan.functions = std::max(1, plan.functions - FillersReplaced(spec, platform, plan));
   return plan;
 }
 
@@ -84,17 +107,19 @@ Result<Plan> MakeUnmeasuredPlan(const JobSpec& spec, const Platform& platform,
     return FailedPreconditionError(obstacle);
   }
   const ProfilePlan profile = MakeProfilePlan(spec, platform);
-  if (profile.functions < 2 && IsLimited(platform)) {
-    return FailedPreconditionError("there is room for one function alone, which is to measure");
-  }
   Plan plan;
-  plan.functions = 1;
-  plan.memory_mib = LargestMib(spec, platform, profile.memory_mib.front());
+  plan.functions = spec.functions.min;
+  plan.memory_mib = SizeMib(spec, platform, plan.functions, profile.memory_mib.front());
   if (plan.memory_mib == 0) {
     return FailedPreconditionError("no size of functions is within spec.functions.memory");
   }
-  plan.aggregation.placement = Placement::kWorkers;
-  plan.global_batch_size = plan.local_batch_size = *spec.training.global_batch_size;
+  if (profile.functions <= FillersReplaced(spec, platform, profile) && IsLimited(platform)) {
+    return FailedPreconditionError(
+        "there is no room for functions that train beside the one that measures");
+  }
+  plan.aggregation = AggregationOf(spec, facts.parameters, platform.block_elements);
+  plan.global_batch_size = *spec.training.global_batch_size;
+  plan.local_batch_size = (plan.global_batch_size + plan.functions - 1) / plan.functions;
   plan.iterations_per_epoch =
       (facts.training_samples + plan.global_batch_size - 1) / plan.global_batch_size;
   plan.iterations = static_cast<int64_t>(
@@ -105,9 +130,9 @@ Result<Plan> MakeUnmeasuredPlan(const JobSpec& spec, const Platform& platform,
   plan.block_elements = platform.block_elements;
   const double known_mib = KnownMib(spec, facts, plan);
   if (known_mib > kKnownMemoryPart * plan.memory_mib) {
-    return FailedPreconditionError("the data set and the model take " +
-                                   std::to_string(std::llround(known_mib)) +
-                                   " MiB, and one function has " + std::to_string(plan.memory_mib));
+    return FailedPreconditionError(
+        "the data set and the model take " + std::to_string(std::llround(known_mib)) +
+        " MiB of each function, which has " + std::to_string(plan.memory_mib));
   }
   return plan;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan under which a job trains while it is profiled (spec.profiling: WhileTraining): one
-// function of the largest size, which exchanges with nobody. Pure. docs/design/033.
+// The plan under which a job trains while it is profiled (spec.profiling: WhileTraining): as few
+// functions as the job allows, together as large as one that measures. Pure. docs/design/033.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@
 
 namespace lambdadnn {
 
-// Of the memory of that function, what data and vectors may take of what is known: what the process
+// Of the memory of a function, what data and vectors may take of what is known: what the process
 // and a batch take is measured later.
 inline constexpr double kKnownMemoryPart = 0.5;
 // Between its checkpoints, unless an epoch is shorter: how long one takes is not known either.
 inline constexpr int64_t kUnmeasuredCheckpointEvery = 100;
 
-// The functions that measure beside it: it takes the place of one that would only keep the machine
-// busy.
+// The functions that measure beside it: it takes the place of those that would only keep the
+// machine busy.
 ProfilePlan ProfilePlanBeside(const JobSpec& spec, const Platform& platform);
 
 // Without a prediction. kFailedPrecondition says why the job has to be profiled first, as the rest
-// of a sentence: "spec.functions.min is 2, and that plan is one function".
+// of a sentence: "spec.objective.fixed names the plan".
 Result<Plan> MakeUnmeasuredPlan(const JobSpec& spec, const Platform& platform,
                                 const WorkloadFacts& facts);
 

@@ -319,6 +319,7 @@ TEST(SliceCodec, ProgressLinesAreTheGoldenFile) {
                                    .absolute_error_sum = 0.5,
                                    .weight_sum = 2.5};
   line.unreached_peers = 2;
+  line.phases.emplace()[Phase::kCompute] = {2, 1.5, 0.25, 4};
   EXPECT_EQ(EncodeProgress(line), Golden("slice_progress.json"));
   const auto decoded = std::get<ProgressLine>(**DecodeSliceLine(EncodeProgress(line)));
   EXPECT_EQ(decoded.iteration, 12);
@@ -328,6 +329,7 @@ TEST(SliceCodec, ProgressLinesAreTheGoldenFile) {
   EXPECT_EQ(decoded.gets, 12);
   EXPECT_EQ(decoded.unreached_peers, 2);
   EXPECT_EQ(decoded.evaluation, line.evaluation);
+  EXPECT_EQ(decoded.phases, line.phases);
   ProgressLine heartbeat;
   heartbeat.heartbeat = true;
   EXPECT_TRUE(std::get<ProgressLine>(**DecodeSliceLine(EncodeProgress(heartbeat))).heartbeat);

@@ -180,6 +180,14 @@ TEST(ReportText, PhasesOfAJobWithSeveralPlansHaveNoPrediction) {
   EXPECT_THAT(RenderReportText(report), ContainsRegex("time +10.0 s +11.0 s"));
 }
 
+TEST(ReportText, PhasesAreComparedFromWhereThePredictionBegins) {
+  Json report = SmallReport();
+  report["plans"] = Json::parse(R"([{"revision": 1}, {"revision": 2}])");
+  report["phases"]["before"] = {{"computeSeconds", 2}, {"pushSeconds", 0.25}};
+  EXPECT_THAT(RenderReportText(report), ContainsRegex("  compute +[1-9.]+ s +4.0 s "));
+  EXPECT_THAT(RenderReportText(report), ContainsRegex("  - push +- +0.75 s +-\n"));
+}
+
 TEST(ReportText, SaysWhatTrained) {
   const std::string text = RenderReportText(SmallReport());
   EXPECT_THAT(text, HasSubstr("  instructions   avx2\n"));

@@ -150,11 +150,40 @@ TEST(JobHistoryPhases, AreMeansOverTheFunctionsOfARoleAndSumsOfRequests) {
   EndAfter(history, {RoleKind::kServer, 0, {}}, 10, 12, true);
   EndAfter(history, {RoleKind::kServer, 1, {}}, 10, 4);
   const auto expect = [](const JobHistory& told) {
-    EXPECT_EQ(told.worker_phases()[Phase::kWait], (PhaseUsage{12, 6, 0.5, 12}));
+    EXPECT_EQ(told.times_spent().workers[Phase::kWait], (PhaseUsage{12, 6, 0.5, 12}));
     EXPECT_EQ(told.server_phases()[Phase::kMerge], (PhaseUsage{4, 2, 0.125, 6}));
-    EXPECT_EQ(told.reload_seconds(), 6) << "of the slices from iteration 50";
-    EXPECT_EQ(told.checkpoint_seconds(), 2 * 4 + 12) << "of worker 0 and of who leads";
+    EXPECT_EQ(told.times_spent().reload, 6) << "of the slices from iteration 50";
+    EXPECT_EQ(told.times_spent().checkpoint, 2 * 4 + 12) << "of worker 0 and of who leads";
     EXPECT_EQ(told.latencies()[RequestKind::kGet].Count(), 7);
+  };
+  expect(history);
+  expect(JobHistory::FromJson(history.ToJson()).value());
+}
+
+TEST(JobHistoryPhases, OfWhatRunsAreToldUpToThePredictionsIteration) {
+  JobHistory history = WithFunctions();
+  EndAfter(history, {RoleKind::kWorker, 0, {}}, 10, 4);
+  EndAfter(history, {RoleKind::kWorker, 1, {}}, 10, 8);
+  EXPECT_FALSE(history.times_before().has_value());
+  SliceFact slice = SliceOf("b");
+  slice.first_iteration = 50;
+  slice.told_phases = ToldPhases{150, {}};
+  for (PhaseUsage& usage : slice.told_phases->phases.phases) usage.wall_seconds = 20;
+  SliceFact other = slice;
+  slice.role = {RoleKind::kWorker, 0, {}};
+  other.role = {RoleKind::kWorker, 1, {}};
+  const PredictedFrom begin = {100, 7, 0.5};
+  history.ObservePrediction(begin, {&slice, &other}, 2);
+  const auto expect = [&](const JobHistory& told) {
+    ASSERT_TRUE(told.times_before().has_value());
+    EXPECT_EQ(told.times_before()->begin, begin);
+    const TimesSpent& spent = told.times_before()->spent;
+    for (const Phase each : {Phase::kCompute, Phase::kPush, Phase::kWait, Phase::kPull}) {
+      EXPECT_EQ(spent.workers[each].wall_seconds, 6 + 10) << "half of its iterations";
+    }
+    EXPECT_EQ(spent.workers[Phase::kLoad].wall_seconds, 6 + 20);
+    EXPECT_EQ(spent.workers[Phase::kEvaluate].wall_seconds, 6 + 20);
+    EXPECT_EQ(spent.checkpoint, 4 + 20) << "of worker 0";
   };
   expect(history);
   expect(JobHistory::FromJson(history.ToJson()).value());
@@ -220,7 +249,7 @@ TEST(JobHistoryPhases, OfAnEarlierOperatorAreNotTold) {
   json["phases"] = {1, 2, 3, 4, 5, 6};
   const auto history = JobHistory::FromJson(json);
   ASSERT_TRUE(history.has_value());
-  EXPECT_EQ(history->worker_phases(), PhaseUsages{});
+  EXPECT_EQ(history->times_spent().workers, PhaseUsages{});
   json["workerPhases"]["compute"]["wallSeconds"] = -1;
   EXPECT_FALSE(JobHistory::FromJson(json).has_value());
 }

@@ -49,10 +49,49 @@ TEST(UnmeasuredPlan, IsOneFunctionOfTheLargestSizeWithNothingPredicted) {
   EXPECT_EQ(plan->predicted, Prediction{});
 }
 
-TEST(UnmeasuredPlan, TheFunctionThatTrainsTakesThePlaceOfOneThatFills) {
-  const Inputs in;
-  EXPECT_EQ(ProfilePlanBeside(in.spec, in.platform).functions,
-            MakeProfilePlan(in.spec, in.platform).functions - 1);
+TEST(UnmeasuredPlan, OfMoreFunctionsIsAsLargeTogether) {
+  Inputs in;
+  in.spec.functions.min = 3;
+  const Result<Plan> plan = MakeUnmeasuredPlan(in.spec, in.platform, in.facts);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_TRUE(plan->Validate().ok());
+  EXPECT_EQ(plan->functions, 3);
+  EXPECT_EQ(plan->memory_mib, 320);  // of 1,000 MiB a third, on the grid
+  EXPECT_EQ(plan->local_batch_size, 37);
+  EXPECT_EQ(plan->iterations_per_epoch, 110);
+  EXPECT_EQ(plan->aggregation,
+            (AggregationPlan{TransportKind::kDirect, Placement::kWorkers, 3, {1, 3}, 3}));
+}
+
+TEST(UnmeasuredPlan, HasNoMoreShardsThanBlocks) {
+  Inputs in;
+  in.spec.functions.min = 3;
+  in.facts.parameters = 4097;
+  const Result<Plan> plan = MakeUnmeasuredPlan(in.spec, in.platform, in.facts);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_EQ(plan->aggregation.shards, 2);
+}
+
+TEST(UnmeasuredPlan, ExchangesThroughTheStoreWhereFunctionsDoNotConnect) {
+  Inputs in;
+  in.spec.functions.min = 2;
+  in.spec.aggregation.transport = TransportKind::kObjectStore;
+  EXPECT_EQ(MakeUnmeasuredPlan(in.spec, in.platform, in.facts)->aggregation.transport,
+            TransportKind::kObjectStore);
+  in.spec.aggregation.transport.reset();
+  in.spec.addressing = Addressing::kService;
+  EXPECT_EQ(MakeUnmeasuredPlan(in.spec, in.platform, in.facts)->aggregation.transport,
+            TransportKind::kObjectStore);
+}
+
+TEST(UnmeasuredPlan, TakesThePlaceOfFunctionsThatFill) {
+  Inputs in;
+  const int alone = MakeProfilePlan(in.spec, in.platform).functions;
+  EXPECT_EQ(ProfilePlanBeside(in.spec, in.platform).functions, alone - 1);
+  in.spec.functions.min = 2;  // of half the size
+  EXPECT_EQ(ProfilePlanBeside(in.spec, in.platform).functions, alone - 1);
+  in.spec.functions.memory_min_mib = 640;
+  EXPECT_EQ(ProfilePlanBeside(in.spec, in.platform).functions, alone - 2);
 }
 
 struct Row {
@@ -79,7 +118,13 @@ const Row kRows[] = {
      "spec.objective.fixed"},
     {"batch of the plan", [](Inputs& in) { in.spec.training.global_batch_size.reset(); },
      "globalBatchSize is not set"},
-    {"two functions", [](Inputs& in) { in.spec.functions.min = 2; }, "spec.functions.min is 2"},
+    {"three functions", [](Inputs& in) { in.spec.functions.min = 3; }, ""},
+    {"functions that fill the machine",
+     [](Inputs& in) {
+       in.spec.functions.min = 4;
+       in.spec.functions.memory_min_mib = 960;
+     },
+     "no room for functions that train"},
     {"GPU", [](Inputs& in) { in.spec.functions.gpu = 1; }, "GPUs"},
     {"dedicated servers", [](Inputs& in) { in.spec.aggregation.placement = Placement::kDedicated; },
      "spec.aggregation"},
@@ -94,14 +139,14 @@ const Row kRows[] = {
     {"a batch larger than the data", [](Inputs& in) { in.facts.training_samples = 109; },
      "larger than the data set"},
     {"one function at most", [](Inputs& in) { in.spec.functions.max = 1; },
-     "room for one function alone"},
+     "no room for functions that train"},
     {"a machine for one", [](Inputs& in) { in.platform.total_milli_cpu = 1000; },
-     "room for one function alone"},
+     "no room for functions that train"},
     {"no size", [](Inputs& in) { in.spec.functions.memory_min_mib = 961; }, "no size of functions"},
     {"data that fills a function", [](Inputs& in) { in.facts.sample_bytes = 40000; },
-     "one function has 960"},
+     "of each function, which has 960"},
     {"a model that fills a function", [](Inputs& in) { in.facts.parameters = 30'000'000; },
-     "one function has 960"},
+     "of each function, which has 960"},
 };
 
 TEST(UnmeasuredPlan, ExistsWhereTheJobAndTheMachineLetOneFunctionTrainBesideThoseThatMeasure) {
