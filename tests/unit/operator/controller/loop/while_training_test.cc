@@ -246,17 +246,28 @@ TEST_F(WhileTrainingTest, AnObjectiveThatNoPlanMeetsFailsTheJobOnceItIsMeasured)
 }
 
 TEST_F(WhileTrainingTest, WhereItCannotBeTheJobIsProfiledFirstAndSaysWhy) {
-  job_["spec"]["functions"] = {{"min", 2}};
+  job_["spec"]["aggregation"] = {{"shards", 1}};
   job_["spec"]["objective"] = {{"deadlineSeconds", 100}};
   world_.Create(job_);
   ASSERT_TRUE(
       world_.RunUntil([&] { return world_.Reason("Provisioned") == "False/ProfilingFirst"; }, 20));
   EXPECT_THAT(FindCondition(world_.Read(), "Provisioned")->message,
-              HasSubstr("spec.functions.min is 2"));
+              HasSubstr("spec.aggregation says"));
   ASSERT_TRUE(RunUntilMeasured());
   EXPECT_EQ(world_.functions.InstanceOf("worker-0"), "");
   ExpectComplete();
   EXPECT_EQ(world_.Read().status.plan->revision, 1);
+}
+
+TEST_F(WhileTrainingTest, AsManyFunctionsTrainAtOnceAsTheJobHasAtLeast) {
+  job_["spec"]["functions"] = {{"min", 2}};
+  world_.Create(job_);
+  ASSERT_TRUE(RunUntilIteration(1));
+  EXPECT_EQ(world_.Reason("Provisioned"), "True/PlanUnmeasured");
+  EXPECT_EQ(world_.Read().status.plan->functions, 2);
+  EXPECT_EQ(world_.Read().status.plan->memory_mib, 512);
+  ExpectComplete();
+  EXPECT_GE(world_.Read().status.plan_history.back().functions, 2);
 }
 
 // Both kinds of functions have capacity before either is asked for.
