@@ -258,23 +258,32 @@ Json ParetoOf(const JobSnapshot& snapshot, const JobHistory& history) {
   input.options.explain = true;
   Result<PlanningOutcome> outcome = MakePlan(input);
   if (!outcome.ok()) return pareto;
+  const auto add = [&](int functions, int memory_mib, double seconds, double cost) {
+    pareto["points"].push_back({{"functions", functions},
+                                {"memory", FormatMemoryMib(memory_mib)},
+                                {"seconds", seconds},
+                                {"cost", cost}});
+  };
+  const auto add_chosen = [&] {
+    pareto["chosen"] = pareto["points"].size();
+    add(plan.functions, plan.memory_mib, plan.predicted.seconds, plan.predicted.cost);
+  };
+  // That went on from where it was, without the start that another one has.
+  const std::vector<PlanRecord>& plans = snapshot.job.status.plan_history;
+  const bool stayed = !plans.empty() && plans.back().predicted_from.has_value();
   for (const ParetoPoint& point : outcome->pareto_front) {
     const PlanCandidate& candidate = point.candidate;
-    if (candidate.functions == plan.functions && candidate.memory_mib == plan.memory_mib) {
-      pareto["chosen"] = pareto["points"].size();
+    const bool chosen =
+        candidate.functions == plan.functions && candidate.memory_mib == plan.memory_mib;
+    if (chosen && stayed) {
+      add_chosen();
+      continue;
     }
-    pareto["points"].push_back({{"functions", candidate.functions},
-                                {"memory", FormatMemoryMib(candidate.memory_mib)},
-                                {"seconds", candidate.predicted.seconds + elapsed},
-                                {"cost", candidate.predicted.cost + spent}});
+    if (chosen) pareto["chosen"] = pareto["points"].size();
+    add(candidate.functions, candidate.memory_mib, candidate.predicted.seconds + elapsed,
+        candidate.predicted.cost + spent);
   }
-  if (!pareto.contains("chosen")) {
-    pareto["chosen"] = pareto["points"].size();
-    pareto["points"].push_back({{"functions", plan.functions},
-                                {"memory", FormatMemoryMib(plan.memory_mib)},
-                                {"seconds", plan.predicted.seconds},
-                                {"cost", plan.predicted.cost}});
-  }
+  if (!pareto.contains("chosen")) add_chosen();
   return pareto;
 }
 
