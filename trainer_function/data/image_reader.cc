@@ -6,6 +6,7 @@
 
 #include "trainer_function/data/images/decode_image.h"
 #include "trainer_function/data/images/resize_image.h"
+#include "trainer_function/data/replaced_samples.h"
 
 namespace lambdadnn {
 namespace {
@@ -27,8 +28,7 @@ class ImageReader final : public SampleReader {
       : source_(std::move(source)),
         size_{config.image.height, config.image.width},
         channels_(config.image.channels),
-        skips_(config.on_bad_sample == BadSamples::kSkip),
-        max_bad_(skips_ ? config.max_bad_samples : 0) {}
+        bad_(config.on_bad_sample, config.max_bad_samples) {}
 
   Status Open() {
     if (channels_ != 1 && channels_ != 3) {
@@ -49,17 +49,16 @@ class ImageReader final : public SampleReader {
   }
 
   const SampleLayout& layout() const override { return layout_; }
-  int64_t bad_samples() const override { return bad_; }
-  void ForgetBadSamples() override { bad_ = 0; }
+  int64_t bad_samples() const override { return bad_.count(); }
+  void ForgetBadSamples() override { bad_.Forget(); }
 
   Status Read(std::span<const Range> ranges, SampleBlock& out) override {
     return source_->ForEach(
         ranges, [&](int64_t index, int64_t label, const Result<ByteView>& encoded) -> Status {
           const Status decoded = Decode(encoded, label, out);
           if (decoded.ok()) return OkStatus();
-          if (!skips_) return BadSample(index, decoded);
-          if (++bad_ > max_bad_) return TooManyBad(index, decoded);
-          return ReadInPlaceOf(index, decoded, out);
+          return bad_.Replace(index, source_->size(), BadSample(index, decoded),
+                              [&](int64_t other) { return AddOther(other, out); });
         });
   }
 
@@ -67,7 +66,7 @@ class ImageReader final : public SampleReader {
   // The size of the first image that has one.
   Status TakeSizeOfFirst() {
     Status first;
-    for (int64_t index = 0; index < source_->size() && index <= max_bad_; ++index) {
+    for (int64_t index = 0; index < source_->size() && index <= bad_.most(); ++index) {
       const Range one{index, index + 1};
       bool found = false;
       LDNN_RETURN_IF_ERROR(source_->ForEach(
@@ -83,21 +82,16 @@ class ImageReader final : public SampleReader {
     return first;
   }
 
-  // The next good sample, with its label.
-  Status ReadInPlaceOf(int64_t index, const Status& why, SampleBlock& out) {
-    const int64_t most = std::min(max_bad_ + 1, source_->size() - 1);
-    for (int64_t step = 1; step <= most; ++step) {
-      const int64_t other = (index + step) % source_->size();
-      const Range one{other, other + 1};
-      bool found = false;
-      LDNN_RETURN_IF_ERROR(source_->ForEach(
-          std::span(&one, 1), [&](int64_t, int64_t label, const Result<ByteView>& encoded) {
-            found = Decode(encoded, label, out).ok();
-            return OkStatus();
-          }));
-      if (found) return OkStatus();
-    }
-    return TooManyBad(index, why);
+  // Whether it is a good one.
+  Result<bool> AddOther(int64_t index, SampleBlock& out) {
+    const Range one{index, index + 1};
+    bool added = false;
+    LDNN_RETURN_IF_ERROR(source_->ForEach(
+        std::span(&one, 1), [&](int64_t, int64_t label, const Result<ByteView>& encoded) {
+          added = Decode(encoded, label, out).ok();
+          return OkStatus();
+        }));
+    return added;
   }
 
   // Appends the sample, or nothing.
@@ -119,20 +113,11 @@ class ImageReader final : public SampleReader {
     return InvalidArgumentError(source_->Describe(index) + ": " + why.message());
   }
 
-  Status TooManyBad(int64_t index, const Status& why) const {
-    return InvalidArgumentError(
-        "more than " + std::to_string(max_bad_) +
-        " samples (spec.dataset.maxBadSamples) of one function are bad; the last is " +
-        BadSample(index, why).message());
-  }
-
   const std::unique_ptr<ImageSource> source_;
   ImageSize size_;
   const int channels_;
-  const bool skips_;
-  const int64_t max_bad_;
+  ReplacedSamples bad_;
   bool scales_ = false;
-  int64_t bad_ = 0;
   SampleLayout layout_;
 };
 

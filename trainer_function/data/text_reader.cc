@@ -10,6 +10,7 @@
 
 #include "common/base/text.h"
 #include "trainer_function/data/line_index.h"
+#include "trainer_function/data/replaced_samples.h"
 
 namespace lambdadnn {
 namespace {
@@ -57,8 +58,7 @@ class TextReader final : public SampleReader {
   TextReader(DataFile file, const TextOptions& options)
       : lines_(std::move(file)),
         options_(options),
-        skips_(options.on_bad_sample == BadSamples::kSkip),
-        max_bad_(skips_ ? options.max_bad_samples : 0) {}
+        bad_(options.on_bad_sample, options.max_bad_samples) {}
 
   Status Open() {
     if (options_.text.max_tokens < 1 || options_.text.max_tokens > kMaxSampleElements) {
@@ -97,17 +97,15 @@ class TextReader final : public SampleReader {
   }
 
   const SampleLayout& layout() const override { return layout_; }
-  int64_t bad_samples() const override { return bad_; }
-  void ForgetBadSamples() override { bad_ = 0; }
+  int64_t bad_samples() const override { return bad_.count(); }
+  void ForgetBadSamples() override { bad_.Forget(); }
 
   Status Read(std::span<const Range> ranges, SampleBlock& out) override {
     return lines_.Read(ranges, [&](int64_t sample, std::string_view line, int64_t number) {
       const Status added = Add(line, out);
       if (added.ok()) return OkStatus();
-      const Status bad = AtLine(number, added);
-      if (!skips_) return bad;
-      if (++bad_ > max_bad_) return TooManyBad(bad);
-      return ReadInPlaceOf(sample, bad, out);
+      return bad_.Replace(sample, layout_.samples, AtLine(number, added),
+                          [&](int64_t other) { return AddOther(other, out); });
     });
   }
 
@@ -136,13 +134,6 @@ class TextReader final : public SampleReader {
   Status AtLine(int64_t number, const Status& why) const {
     return Status(why.code(),
                   lines_.name() + ", line " + std::to_string(number) + ": " + why.message());
-  }
-
-  Status TooManyBad(const Status& last) const {
-    return InvalidArgumentError("more than " + std::to_string(max_bad_) +
-                                " samples (spec.dataset.maxBadSamples) of one function are bad; "
-                                "the last is " +
-                                last.message());
   }
 
   // Appends the sample, or nothing.
@@ -185,29 +176,23 @@ class TextReader final : public SampleReader {
                                 options_.vocabulary->name() + ", which has no <unk>; add either");
   }
 
-  // The next good sample, with its label.
-  Status ReadInPlaceOf(int64_t sample, const Status& why, SampleBlock& out) const {
-    const int64_t most = std::min(max_bad_ + 1, layout_.samples - 1);
-    bool found = false;
-    for (int64_t step = 1; step <= most && !found; ++step) {
-      const int64_t other = (sample + step) % layout_.samples;
-      const Range range = {other, other + 1};
-      LDNN_RETURN_IF_ERROR(
-          lines_.Read(std::span(&range, 1), [&](int64_t, std::string_view line, int64_t) {
-            found = Add(line, out).ok();
-            return OkStatus();
-          }));
-    }
-    return found ? OkStatus() : TooManyBad(why);
+  // Whether it is a good one.
+  Result<bool> AddOther(int64_t sample, SampleBlock& out) const {
+    const Range range = {sample, sample + 1};
+    bool added = false;
+    LDNN_RETURN_IF_ERROR(
+        lines_.Read(std::span(&range, 1), [&](int64_t, std::string_view line, int64_t) {
+          added = Add(line, out).ok();
+          return OkStatus();
+        }));
+    return added;
   }
 
   LineIndex lines_;
   const TextOptions options_;
-  const bool skips_;
-  const int64_t max_bad_;
+  ReplacedSamples bad_;
   std::map<std::string, int64_t, std::less<>> numbers_;
   SampleLayout layout_;
-  int64_t bad_ = 0;
 };
 
 }  // namespace

@@ -72,10 +72,7 @@ class ProfileRole {
   // Of batches that will wait for the training; here each is read when it is needed.
   double PreparedBytesPerSample() const {
     if (!dataset_->reads_slowly()) return 0;
-    double elements = 1;
-    for (const int64_t dimension : dataset_->info().feature_shape) {
-      elements *= static_cast<double>(dimension);
-    }
+    const auto elements = static_cast<double>(ElementsIn(dataset_->info().feature_shape));
     return kPreparedBatches * elements * sizeof(float);
   }
   Status MeasureFinish();
