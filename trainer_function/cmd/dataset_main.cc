@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/bytes.h"
+#include "common/base/files.h"
 #include "common/base/runtime.h"
 #include "common/base/text.h"
 #include "common/json/dump_json.h"
@@ -14,6 +15,7 @@
 #include "trainer_function/data/convert.h"
 #include "trainer_function/data/digit_renderer.h"
 #include "trainer_function/data/inspection.h"
+#include "trainer_function/data/inspection_page.h"
 #include "trainer_function/data/sample_reader.h"
 
 namespace lambdadnn {
@@ -52,6 +54,7 @@ struct InspectOptions {
   bool no_header = false;
   StoreConfig store;
   std::string output = "text";
+  std::string page;  // file for the HTML page; empty = none
   std::string tokenizer;
 };
 
@@ -184,6 +187,11 @@ int Inspect(InspectOptions options) {
   if (!store.ok()) return Fail(store.status());
   const auto inspection = InspectDataset(options.dataset, *store);
   if (!inspection.ok()) return Fail(inspection.status());
+  if (!options.page.empty()) {
+    const Status written =
+        WriteFileAtomically(options.page, RenderInspection(*inspection, options.dataset.uri));
+    if (!written.ok()) return Fail(written);
+  }
   if (options.output == "json") {
     PrintJson(*inspection);
   } else {
@@ -234,13 +242,17 @@ void AddInspect(CLI::App& app, InspectOptions& options, int& exit_code) {
   AddPlace(command, options);
   command->add_option("-o,--output", options.output, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
-  command->footer("Example: lambdadnn dataset inspect data/iris.csv --classes 3");
+  command->add_option("--html", options.page,
+                      "File for the same as a page, of images with the first of each class");
+  command->footer("Example: lambdadnn dataset inspect digits --html digits.html");
   command->callback([&] { exit_code = Inspect(options); });
 }
 
 void AddConvert(CLI::App& app, ConvertCommand& convert, int& exit_code) {
   CLI::App* const command = app.add_subcommand(
-      "convert", "Make WebDataset shards of images; started again, it goes on where it was");
+      "convert",
+      "Make shards: of images WebDataset's, of all else NumPy arrays; started again, it goes on "
+      "where it was");
   AddPlace(command, convert.source);
   command->add_option("--out", convert.options.folder, "Folder to write to")->required();
   command->add_option("--samples-per-shard", convert.options.samples_per_shard)

@@ -219,6 +219,7 @@ Result<DatasetInspection> InspectDataset(const DatasetConfig& config,
   const auto elements = static_cast<int64_t>(SetInspector::FeatureCount(inspection.info));
   const int64_t step = std::max<int64_t>(kChunkElements / elements, 1);
   SetInspector train(inspection.info);
+  SamplePictures pictures(inspection.info);
   Xxh3Stream checksum;
   for (int64_t begin = 0; begin < inspection.info.samples; begin += step) {
     const Range range{begin, std::min(begin + step, inspection.info.samples)};
@@ -227,6 +228,7 @@ Result<DatasetInspection> InspectDataset(const DatasetConfig& config,
     std::iota(indices.begin(), indices.end(), begin);
     LDNN_ASSIGN_OR_RETURN(const Batch batch, dataset->Read(indices, 0));
     train.Add(batch);
+    LDNN_RETURN_IF_ERROR(pictures.Add(batch, begin));
     checksum.Update(std::as_bytes(std::span(batch.features)));
     checksum.Update(std::as_bytes(std::span(batch.labels)));
     checksum.Update(std::as_bytes(std::span(batch.targets)));
@@ -241,6 +243,7 @@ Result<DatasetInspection> InspectDataset(const DatasetConfig& config,
   inspection.train = train.Result();
   inspection.test = test.Result();
   inspection.checksum = checksum.Digest();
+  inspection.pictures = pictures.Take();
   inspection.warnings = Warnings(inspection, train);
   return inspection;
 }

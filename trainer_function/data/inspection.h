@@ -12,6 +12,7 @@
 #include "common/objectstore/object_store.h"
 #include "common/protocol/training_config.h"
 #include "trainer_function/data/dataset.h"
+#include "trainer_function/data/sample_pictures.h"
 
 namespace lambdadnn {
 
@@ -36,7 +37,8 @@ struct DatasetInspection {
   DatasetInfo info;
   SetInspection train;
   SetInspection test;
-  uint64_t checksum = 0;  // XXH3 of all batches of the training set, in order
+  uint64_t checksum = 0;                // XXH3 of all batches of the training set, in order
+  std::vector<SamplePicture> pictures;  // of training samples that are images
   std::vector<std::string> warnings;
 };
 

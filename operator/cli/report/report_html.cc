@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/base/html.h"
 #include "common/json/dump_json.h"
 #include "operator/cli/report/report_values.h"
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "common/base/html.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -116,29 +118,6 @@ std::string Legend(const std::vector<LineSeries>& series) {
 }
 
 }  // namespace
-
-std::string EscapeHtml(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
 
 std::string FormatNumber(double value, int digits) {
   if (!std::isfinite(value)) return "-";

@@ -12,8 +12,6 @@
 
 namespace lambdadnn {
 
-// Text made safe inside HTML and SVG.
-std::string EscapeHtml(std::string_view text);
 // A number for people: at most `digits` significant digits, thousands grouped ("12,345", "0.0213").
 std::string FormatNumber(double value, int digits = 4);
 // Round axis ticks that cover [low, high]: about `count` of them, ascending.

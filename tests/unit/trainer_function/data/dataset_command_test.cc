@@ -41,10 +41,16 @@ TEST(DatasetCommand, RendersAndInspectsDigits) {
       RunProgram("lambdadnn", "dataset render-digits --train 50 --test 7 --seed 3 --out " + folder);
   EXPECT_EQ(rendered.exit_code, 0) << rendered.output;
   EXPECT_THAT(rendered.output, HasSubstr("50 training and 7 test digits"));
-  const Outcome text = RunProgram("lambdadnn", "dataset inspect " + folder);
+  const Outcome text =
+      RunProgram("lambdadnn", "dataset inspect " + folder + " --html " + folder + "/page.html");
   EXPECT_EQ(text.exit_code, 0) << text.output;
   EXPECT_THAT(text.output, AllOf(HasSubstr("format IDX"), HasSubstr("[1, 28, 28]"),
                                  HasSubstr("train: 50 samples"), HasSubstr("test: 7 samples")));
+  EXPECT_THAT(*ReadFile(folder + "/page.html"),
+              AllOf(HasSubstr("data:image/png;base64,"), HasSubstr("Test set: 7 samples")));
+  EXPECT_EQ(
+      RunProgram("lambdadnn", "dataset inspect " + folder + " --html /proc/page.html").exit_code,
+      4);
   const Outcome json = RunProgram("lambdadnn-dataset", "inspect -o json file://" + folder);
   const auto parsed = ParseJson(json.output);
   ASSERT_TRUE(parsed.ok()) << json.output;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer_function/data/inspection.h"
 
+#include "common/base/base64.h"
 #include "tests/unit/trainer_function/data/data_fixture.h"
+#include "trainer_function/data/images/decode_image.h"
+#include "trainer_function/data/inspection_page.h"
 
 namespace lambdadnn {
 namespace {
@@ -10,6 +13,7 @@ using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 DatasetInspection MustInspect(const DataFixture& fixture) {
   DatasetConfig config = fixture.config;
@@ -61,6 +65,59 @@ TEST(InspectDataset, BrokenRecordsAreReported) {
   const auto inspection = InspectDataset(fixture.config, fixture.store);
   EXPECT_EQ(inspection.status().code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(inspection.status().message(), HasSubstr("test.csv, line 2"));
+}
+
+TEST(InspectDataset, TheFirstImagesOfEachClassAreDrawn) {
+  DataFixture fixture(DatasetFormat::kIdx);
+  std::string labels(30, '\0');
+  for (size_t i = 0; i < 30; ++i) labels[i] = static_cast<char>(i % 2 == 0 ? 0 : 2);
+  fixture.File("train-images-idx3-ubyte", Idx(8, {30, 3, 4}, Count(360)))
+      .File("train-labels-idx1-ubyte", Idx(8, {30}, labels));
+  fixture.config.classes = 3;
+  const DatasetInspection inspection = MustInspect(fixture);
+  ASSERT_EQ(inspection.pictures.size(), 20u);
+  const SamplePicture& third = inspection.pictures[2];
+  EXPECT_EQ(third.sample, 2);
+  EXPECT_EQ(third.label, 0);
+  const Image image = DecodeImage(AsBytes(third.png), 1).value();
+  EXPECT_EQ(image.size, (ImageSize{3, 4}));
+  EXPECT_THAT(image.pixels, ElementsAre(24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35));
+  const std::string page = RenderInspection(inspection, "s3://bucket/<digits>");
+  EXPECT_THAT(page, AllOf(HasSubstr("s3://bucket/&lt;digits&gt;"), Not(HasSubstr("<digits>")),
+                          HasSubstr(EncodeBase64(third.png)), HasSubstr("[1, 3, 4], 3 classes"),
+                          HasSubstr("no training sample of class 1")));
+}
+
+TEST(InspectDataset, LargeImagesAreDrawnSmallAndOtherNumbersFromTheirLeastToTheirLargest) {
+  DatasetInfo info;
+  info.feature_shape = {192, 96};
+  SamplePictures pictures(info);
+  Batch batch;
+  batch.samples = 1;
+  for (int i = 0; i < 192 * 96; ++i) batch.features.push_back(i < 96 * 96 ? -3.0F : 16.0F);
+  ASSERT_TRUE(pictures.Add(batch, 5).ok());
+  const std::vector<SamplePicture> drawn = pictures.Take();
+  ASSERT_EQ(drawn.size(), 1u);
+  EXPECT_EQ(drawn[0].sample, 5);
+  EXPECT_EQ(drawn[0].size, (ImageSize{96, 48}));
+  const Image image = DecodeImage(AsBytes(drawn[0].png), 1).value();
+  EXPECT_EQ(image.pixels.front(), 0);
+  EXPECT_EQ(image.pixels.back(), 255);
+}
+
+TEST(InspectDataset, OfTablesAndTextsThePageHasNumbersAlone) {
+  DataFixture table;
+  table.File("train.csv", "a,b,y\n1,2,0.5\n3,4,1.5\n");
+  const DatasetInspection numbers = MustInspect(table);
+  EXPECT_TRUE(numbers.pictures.empty());
+  EXPECT_THAT(RenderInspection(numbers, "table"),
+              AllOf(HasSubstr("numeric targets"), HasSubstr("<td>targets</td><td>0.5</td>"),
+                    Not(HasSubstr("<img"))));
+  DataFixture texts(DatasetFormat::kText);
+  texts.config.text.max_tokens = 3;
+  texts.File("train.txt", "__label__<b>good 1 2\n__label__bad 3\n");
+  EXPECT_THAT(RenderInspection(MustInspect(texts), "texts"),
+              AllOf(HasSubstr("<td>tokens</td><td>1</td>"), HasSubstr("0 &lt;b&gt;good")));
 }
 
 TEST(DetectFormat, ByNameOfTheFileOrFilesOfTheFolder) {
