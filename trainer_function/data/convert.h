@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes WebDataset shards of a data set of images: of IDX, CIFAR and bytes of NPY as PNG, of an
-// ImageFolder and of Parquet as they are. Shards are train-00000.tar, … and test-00000.tar, … of so
-// many samples each, in the set's order; each is complete or not there, so that a conversion that
-// was interrupted goes on with those that are missing.
+// Makes shards of a data set, of so many samples each, in the set's order. Of images they are
+// WebDataset's, train-00000.tar, … and test-00000.tar, …: bytes of IDX, CIFAR and NPY become PNG,
+// files of an ImageFolder and of Parquet stay as they are. Of all else (tables, texts, other
+// arrays) they are NumPy arrays, x_train_000.npy with y_train_000.npy, … and x_test_000.npy with
+// y_test_000.npy, …: numbers as float32, token ids as int32. Each shard is complete or not there,
+// so that a conversion that was interrupted goes on with those that are missing.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +23,11 @@ struct ConvertOptions {
   int64_t samples_per_shard = 1000;
 };
 
-// After each shard: its name, the samples that are done, and all of its set.
+// After each shard: the name of its last file, the samples that are done, and all of its set.
 using ConvertReport = std::function<void(const std::string& shard, int64_t done, int64_t all)>;
 
-// kInvalidArgument for samples that are no images of one or three channels, for bad samples, and
-// for a folder that has shards of another conversion.
+// kInvalidArgument for bad samples, for what is in WebDataset's shards already, and for a folder
+// that has shards of another conversion.
 Status ConvertToShards(const ConvertOptions& options, const std::shared_ptr<ObjectStore>& store,
                        const ConvertReport& report);
 

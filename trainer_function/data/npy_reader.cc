@@ -20,6 +20,7 @@ struct TypeName {
   NpyType type;
   uint64_t bytes;
 };
+// Of a type with two names the first one is written.
 constexpr std::array<TypeName, 9> kTypes = {{{"|u1", NpyType::kUint8, 1},
                                              {"|b1", NpyType::kUint8, 1},
                                              {"|i1", NpyType::kInt8, 1},
@@ -30,11 +31,9 @@ constexpr std::array<TypeName, 9> kTypes = {{{"|u1", NpyType::kUint8, 1},
                                              {"<f4", NpyType::kFloat32, 4},
                                              {"<f8", NpyType::kFloat64, 8}}};
 
-uint64_t TypeBytes(NpyType type) {
-  for (const TypeName& known : kTypes) {
-    if (known.type == type) return known.bytes;
-  }
-  return 0;
+const TypeName& Known(NpyType type) {
+  return *std::find_if(kTypes.begin(), kTypes.end(),
+                       [&](const TypeName& known) { return known.type == type; });
 }
 
 double LoadNumber(NpyType type, const std::byte* at) {
@@ -129,7 +128,7 @@ Status ParseDictionary(std::string_view header, NpyArray& array) {
 }
 
 uint64_t RecordBytes(const NpyArray& array, int64_t elements) {
-  return static_cast<uint64_t>(elements) * TypeBytes(array.type);
+  return static_cast<uint64_t>(elements) * NpyTypeBytes(array.type);
 }
 
 std::vector<int64_t> SampleShape(const NpyArray& array) {
@@ -237,7 +236,7 @@ class NpyReader final : public SampleReader {
   template <typename Handle>
   static Status ForEachNumber(const NpyArray& array, int64_t elements,
                               std::span<const Range> ranges, Handle handle) {
-    const uint64_t width = TypeBytes(array.type);
+    const uint64_t width = NpyTypeBytes(array.type);
     const uint64_t record_bytes = RecordBytes(array, elements);
     return ForEachRecordChunk(
         array.part, array.header_bytes, record_bytes, ranges,
@@ -265,6 +264,10 @@ class NpyReader final : public SampleReader {
 };
 
 }  // namespace
+
+uint64_t NpyTypeBytes(NpyType type) { return Known(type).bytes; }
+
+std::string_view NpyTypeName(NpyType type) { return Known(type).name; }
 
 Result<NpyArray> OpenNpy(FilePart part, std::string name, uint64_t unpacked_bytes) {
   NpyArray array;

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trainer_function/data/byte_stream.h"
@@ -14,6 +15,10 @@
 namespace lambdadnn {
 
 enum class NpyType { kUint8, kInt8, kInt16, kUint16, kInt32, kInt64, kFloat32, kFloat64 };
+// Of an element.
+uint64_t NpyTypeBytes(NpyType type);
+// As NumPy writes it: "<f4".
+std::string_view NpyTypeName(NpyType type);
 
 // One array whose header has been read; its first dimension counts samples.
 struct NpyArray {

@@ -422,6 +422,7 @@ Result<ImageSources> FindParquetImages(const DatasetConfig& config, const Datase
   LDNN_ASSIGN_OR_RETURN(std::vector<DataFile> train,
                         FindParquet(config, store, location.train, SetName::kTrain));
   LDNN_ASSIGN_OR_RETURN(sources.train, OpenParquetImages(std::move(train), config, classes));
+  if (sources.train == nullptr) return sources;
   if (!own_test && IsDataFileName(location.train)) return sources;
   auto test = FindParquet(config, store, own_test ? location.test : location.train, SetName::kTest);
   if (!test.ok() && !own_test && test.status().code() == StatusCode::kNotFound) return sources;

@@ -48,7 +48,7 @@ struct ImageSources {
 // The images of the folder itself, or those of its folder train, beside which test or val may be.
 Result<ImageSources> OpenImageFolders(const DatasetConfig& config, const DatasetLocation& location,
                                       const std::shared_ptr<ObjectStore>& store);
-// Of Parquet files; kInvalidArgument where they have none.
+// Of Parquet files; without a training set where they have no column of images.
 Result<ImageSources> FindParquetImages(const DatasetConfig& config, const DatasetLocation& location,
                                        const std::shared_ptr<ObjectStore>& store);
 

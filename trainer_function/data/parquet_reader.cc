@@ -202,9 +202,7 @@ Result<std::unique_ptr<ImageSource>> OpenParquetImages(std::vector<DataFile> fil
                                                        const LabelClasses& classes) {
   const std::string name = files.front().name();
   LDNN_ASSIGN_OR_RETURN(Shards shards, OpenShards(std::move(files), config, classes));
-  if (!shards->columns().images) {
-    return InvalidArgumentError(name + " has no column of images");
-  }
+  if (!shards->columns().images) return std::unique_ptr<ImageSource>();
   return ImagesOf(std::move(shards), classes, name);
 }
 

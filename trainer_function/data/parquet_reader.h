@@ -20,7 +20,7 @@ Result<std::unique_ptr<SampleReader>> OpenParquet(std::vector<DataFile> files,
                                                   const DatasetConfig& config,
                                                   const LabelClasses& classes);
 
-// The same where the samples are to be images: kInvalidArgument where they are none.
+// Before anything is decoded; null where the files have no column of images.
 Result<std::unique_ptr<ImageSource>> OpenParquetImages(std::vector<DataFile> files,
                                                        const DatasetConfig& config,
                                                        const LabelClasses& classes);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "tests/unit/trainer_function/data/data_fixture.h"
+#include "trainer_function/data/parquet/parquet_library.h"
 #include "trainer_function/data/tar_writer.h"
 
 namespace lambdadnn {
@@ -13,13 +14,18 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// The shards of a conversion, back in a store.
-DataFixture ShardsOf(const std::string& folder, int channels) {
-  DataFixture shards(DatasetFormat::kWebDataset);
-  shards.config.image.channels = channels;
+// The files of a conversion, back in a store.
+DataFixture FilesOf(const std::string& folder, DatasetFormat format) {
+  DataFixture shards(format);
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     shards.File(entry.path().filename().string(), *ReadFile(entry.path().string()));
   }
+  return shards;
+}
+
+DataFixture ShardsOf(const std::string& folder, int channels) {
+  DataFixture shards = FilesOf(folder, DatasetFormat::kWebDataset);
+  shards.config.image.channels = channels;
   return shards;
 }
 
@@ -129,12 +135,84 @@ TEST(ConvertToShards, GoesOnWithTheShardsThatAreMissing) {
               AllOf(HasSubstr("source.txt"), HasSubstr("empty folder")));
 }
 
-TEST(ConvertToShards, RefusesWhatIsNoImage) {
-  DataFixture table(DatasetFormat::kCsv);
-  table.File("train.csv", "a,y\n1,0\n2,1\n");
-  EXPECT_THAT(Conversion(table, 2).Run(table).message(), HasSubstr("no images with classes"));
+// Of both sets of a data set that is no images.
+void ExpectArraysOf(const DataFixture& fixture, int64_t samples_per_shard,
+                    const std::vector<std::string>& reported) {
+  Conversion conversion(fixture, samples_per_shard);
+  const Status status = conversion.Run(fixture);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(conversion.reported, reported);
+  DataFixture shards = FilesOf(conversion.options.folder, DatasetFormat::kNpy);
+  const auto before = fixture.MustOpen();
+  shards.config.classes = before->info().classes;
+  const auto after = shards.MustOpen();
+  ASSERT_NE(after, nullptr);
+  EXPECT_EQ(after->info().test_samples, before->info().test_samples);
+  EXPECT_EQ(after->info().target_size, before->info().target_size);
+  const Batch expected = ReadAll(fixture);
+  const Batch actual = ReadAll(shards);
+  EXPECT_EQ(actual.feature_shape, expected.feature_shape);
+  EXPECT_EQ(actual.features, expected.features);
+  EXPECT_EQ(actual.labels, expected.labels);
+  EXPECT_EQ(actual.targets, expected.targets);
+}
+
+TEST(ConvertToShards, TablesBecomeArrays) {
+  DataFixture fixture(DatasetFormat::kCsv);
+  fixture.config.classes = 3;
+  fixture.File("train.csv", "a,b,y\n1,2,0\n3.5,4,2\n-5,1e-3,1\n")
+      .File("test.csv", "a,b,y\n0,7,1\n");
+  ExpectArraysOf(fixture, 2, {"x_train_000.npy 2/3", "x_train_001.npy 3/3", "x_test_000.npy 1/1"});
+}
+
+TEST(ConvertToShards, NumbersToPredictStayNumbers) {
+  DataFixture fixture(DatasetFormat::kCsv);
+  fixture.File("train.csv", "a,y\n1,0.5\n2,-1\n");
+  ExpectArraysOf(fixture, 5, {"x_train_000.npy 2/2"});
+}
+
+TEST(ConvertToShards, RowsOfParquetBecomeArrays) {
+  DataFixture fixture(DatasetFormat::kParquet);
+  if (!std::filesystem::exists(ParquetLibrary::Path())) {
+    GTEST_SKIP() << "built without Apache Arrow (scripts/arrow.sh fetch)";
+  }
+  fixture.Stored("train.parquet", "parquet/rows.parquet");
+  fixture.config.classes = 3;
+  ExpectArraysOf(fixture, 200, {"x_train_000.npy 200/300", "x_train_001.npy 300/300"});
+}
+
+TEST(ConvertToShards, TextsBecomeTokenIds) {
+  DataFixture fixture(DatasetFormat::kText);
+  fixture.config.text = {.vocabulary = "vocab.txt", .max_tokens = 4};
+  fixture.File("vocab.txt", "<pad>\n<unk>\ngood\nbad\n")
+      .File("train.txt", "__label__praise good good\n__label__blame bad and worse\n")
+      .File("test.txt", "__label__blame bad\n");
+  ExpectArraysOf(fixture, 1, {"x_train_000.npy 1/2", "x_train_001.npy 2/2", "x_test_000.npy 1/1"});
+  Conversion conversion(fixture, 2);
+  ASSERT_TRUE(conversion.Run(fixture).ok());
+  EXPECT_THAT(*ReadFile(conversion.options.folder + "/x_train_000.npy"),
+              AllOf(HasSubstr("'<i4'"), HasSubstr("(2, 4, )")));
+  fixture.File("vocab.txt", "<pad>\ngood\n");
+  EXPECT_THAT(Conversion(fixture, 2).Run(fixture).message(), HasSubstr("train.txt, line 2"));
+}
+
+TEST(ConvertToShards, HalfAShardIsMadeAnew) {
+  DataFixture fixture(DatasetFormat::kCsv);
+  fixture.File("train.csv", "a,y\n1,0\n2,1\n");
+  Conversion conversion(fixture, 5);
+  ASSERT_TRUE(conversion.Run(fixture).ok());
+  const std::string features = conversion.options.folder + "/x_train_000.npy";
+  const std::string bytes = *ReadFile(features);
+  std::filesystem::remove(features);
+  ASSERT_TRUE(conversion.Run(fixture).ok());
+  EXPECT_EQ(*ReadFile(features), bytes);
+}
+
+TEST(ConvertToShards, RefusesShardsAndAWrongNumber) {
   DataFixture shards(DatasetFormat::kWebDataset);
   EXPECT_THAT(Conversion(shards, 2).Run(shards).message(), HasSubstr("already"));
+  DataFixture table(DatasetFormat::kCsv);
+  table.File("train.csv", "a,y\n1,0\n2,1\n");
   EXPECT_THAT(Conversion(table, 0).Run(table).message(), HasSubstr("samples per shard"));
 }
 

@@ -352,11 +352,6 @@ TEST_F(Parquet, ImagesBecomeShardsAndAnInterruptedConversionGoesOn) {
   EXPECT_THAT(ConvertToShards(of_broken, broken.store, [](const std::string&, int64_t, int64_t) {})
                   .message(),
               HasSubstr("row group 0, row 1: is null"));
-  const DataFixture rows = ParquetFixture(Stored("rows"));
-  const ConvertOptions of_rows{rows.config, MakeTempDir() + "/shards", 4};
-  EXPECT_THAT(
-      ConvertToShards(of_rows, rows.store, [](const std::string&, int64_t, int64_t) {}).message(),
-      HasSubstr("has no column of images"));
 }
 
 TEST_F(ParquetErrors, NameFileRowGroupAndRow) {
