@@ -214,8 +214,8 @@ inline constexpr const char* kCheckpointsSkippedMetric = "checkpointsSkipped";
 // the most bytes that its samples took, and how many samples this slice has read again.
 inline constexpr const char* kSampleBytesMetric = "sampleBytes";
 inline constexpr const char* kSamplesReadAgainMetric = "samplesReadAgain";
-// Of a worker's or profile's record: requests of this slice to the data set's store, which
-// SliceRecord::store leaves out. As stores charge for them: reads, and pages of listings.
+// Of a worker's or profile's record: requests of this slice to the stores of data set and module,
+// which SliceRecord::store leaves out. As stores charge for them: reads, and pages of listings.
 inline constexpr const char* kDataGetsMetric = "dataGets";
 inline constexpr const char* kDataListsMetric = "dataLists";
 

@@ -179,7 +179,8 @@ class SliceWaits {
   Interrupt* of_slice_ = nullptr;
 };
 
-void AddStores(Runtime& runtime, SliceCredentials& credentials, SliceEnvironment& environment) {
+void AddStores(Runtime& runtime, SliceCredentials& credentials, const DataCounters& counters,
+               SliceEnvironment& environment) {
   environment.use_credentials = [&credentials](const std::optional<StoreCredentials>& of_slice) {
     credentials.Use(of_slice);
   };
@@ -198,7 +199,6 @@ void AddStores(Runtime& runtime, SliceCredentials& credentials, SliceEnvironment
     waits->Use(of_slice);
     if (others) others(of_slice);
   };
-  const auto counters = std::make_shared<SharedCounters>();
   environment.data_requests = [counters] { return counters->Now(); };
   environment.open_dataset = [&runtime, &credentials, waits,
                               counters](const DatasetConfig& dataset) {
@@ -314,23 +314,25 @@ StoreCredentials SliceCredentials::Now() const {
 }
 
 Result<std::string> ReadObject(Runtime& runtime, const SliceCredentials& credentials,
-                               const std::string& uri, uint64_t max_bytes) {
+                               const DataCounters& counters, const std::string& uri,
+                               uint64_t max_bytes) {
   const size_t scheme = uri.find("://");
   const size_t slash = uri.rfind('/');
   if (scheme == std::string::npos || slash < scheme + 3 || slash + 1 == uri.size()) {
     return InvalidArgumentError("'" + uri +
                                 "' names no object; write file:///folder/name or s3://bucket/name");
   }
-  LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectStore> store,
+  LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> opened,
                         OpenStore(StoreConfigOf(credentials.Now(), uri.substr(0, slash)), runtime));
+  CountingObjectStore store(std::move(opened), counters);
   const std::string key = uri.substr(slash + 1);
-  const auto info = store->Head(key);
+  const auto info = store.Head(key);
   if (!info.ok()) return info.status().WithContext(uri);
   if (info->size > max_bytes) {
     return InvalidArgumentError(uri + " has " + std::to_string(info->size) + " bytes; at most " +
                                 std::to_string(max_bytes) + " are read");
   }
-  const auto bytes = store->Get(key);
+  const auto bytes = store.ObjectStore::Get(key);
   if (!bytes.ok()) return bytes.status().WithContext(uri);
   return std::string(AsText(*bytes));
 }
@@ -353,7 +355,8 @@ std::optional<int> AnswerArguments(const char* name, int argc, char** argv) {
   return kExitBadEnvironment;
 }
 
-int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials& credentials) {
+int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials& credentials,
+                const DataCounters& counters) {
   const sigset_t signals = BlockEndSignals();
   Result<FunctionSettings> settings = ReadSettings();
   if (!settings.ok()) return Fail(settings.status(), kExitBadEnvironment);
@@ -365,7 +368,7 @@ int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials
   if (throttled != nullptr) {
     environment.throttled_seconds = [&throttled] { return throttled->Seconds(); };
   }
-  AddStores(runtime, credentials, environment);
+  AddStores(runtime, credentials, counters, environment);
   // Where no control group keeps the quota the function host says so by LAMBDADNN_MILLI_CPU_FILE, a
   // platform without limits by LAMBDADNN_MILLI_CPU.
   if (settings->milli_cpu > 0 || !settings->milli_cpu_file.empty()) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "common/base/runtime.h"
 #include "common/base/status.h"
 #include "common/base/store_credentials.h"
+#include "common/objectstore/counting_object_store.h"
 #include "trainer_function/server/slice_service.h"
 
 namespace lambdadnn {
@@ -31,14 +33,19 @@ class SliceCredentials {
 // environment. The exit code when arguments were given (2: unknown), nullopt to go on.
 std::optional<int> AnswerArguments(const char* name, int argc, char** argv);
 
-// Fills in environment.open_store, open_dataset and pace, serves until SIGTERM or SIGINT, and
-// returns the exit code: 0 after an orderly end, 2 for a bad environment, 4 when it cannot listen.
-// Call it first in main(): it blocks signals before any thread starts.
-int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials& credentials);
+// What this process has read of data sets and modules, for the bill.
+using DataCounters = std::shared_ptr<SharedCounters>;
+
+// Fills in environment.open_store, open_dataset, data_requests and pace, serves until SIGTERM or
+// SIGINT, and returns the exit code: 0 after an orderly end, 2 for a bad environment, 4 when it
+// cannot listen. Call it first in main(): it blocks signals before any thread starts.
+int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials& credentials,
+                const DataCounters& counters);
 
 // The object at this URI (file:///folder/name or s3://bucket/name), with the environment's
 // settings. kInvalidArgument when it is no such URI or larger than `max_bytes`; errors name it.
 Result<std::string> ReadObject(Runtime& runtime, const SliceCredentials& credentials,
-                               const std::string& uri, uint64_t max_bytes);
+                               const DataCounters& counters, const std::string& uri,
+                               uint64_t max_bytes);
 
 }  // namespace lambdadnn

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `lambdadnn-server`: the parameter-server function. No LibTorch: it starts in milliseconds.
+#include <memory>
+
 #include "trainer_function/cmd/function_main.h"
 
 int main(int argc, char** argv) {
@@ -9,5 +11,6 @@ int main(int argc, char** argv) {
   lambdadnn::SystemRandom random;
   lambdadnn::Runtime runtime{clock, executor, random};
   lambdadnn::SliceCredentials credentials;
-  return lambdadnn::RunFunction(runtime, lambdadnn::SliceEnvironment{}, credentials);
+  return lambdadnn::RunFunction(runtime, lambdadnn::SliceEnvironment{}, credentials,
+                                std::make_shared<lambdadnn::SharedCounters>());
 }

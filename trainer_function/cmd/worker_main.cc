@@ -2,6 +2,7 @@
 // `lambdadnn-worker`: the training function, with LibTorch inside.
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 
 #include "common/base/end_signals.h"
@@ -28,11 +29,12 @@ namespace {
 constexpr int kExitStepWithoutEnd = 5;
 
 Result<std::unique_ptr<TrainableModel>> MakeModel(
-    Runtime& runtime, const SliceCredentials& credentials, CheckedModule& checked, SliceEnd& end,
-    const TrainingConfig& config, const DatasetInfo& dataset, int threads, ComputeDevice device) {
+    Runtime& runtime, const SliceCredentials& credentials, const DataCounters& counters,
+    CheckedModule& checked, SliceEnd& end, const TrainingConfig& config, const DatasetInfo& dataset,
+    int threads, ComputeDevice device) {
   const std::string& uri = config.model.torch_script_uri;
   if (uri.empty()) return MakeBuiltinModel(config, dataset, threads, device);
-  const auto archive = ReadObject(runtime, credentials, uri, kMaxModuleBytes);
+  const auto archive = ReadObject(runtime, credentials, counters, uri, kMaxModuleBytes);
   if (!archive.ok()) return archive.status().WithContext("spec.model.torchScript.uri");
   LDNN_RETURN_IF_ERROR(checked.Check(*archive, config, dataset));
   const auto make = [&] {
@@ -90,14 +92,16 @@ int main(int argc, char** argv) {
   lambdadnn::Runtime runtime{clock, executor, random};
   lambdadnn::SliceEnvironment environment;
   lambdadnn::SliceCredentials credentials;
+  const auto counters = std::make_shared<lambdadnn::SharedCounters>();
   lambdadnn::CheckedModule checked;
   lambdadnn::SliceEnd end;
   environment.use_interrupt = [&end](lambdadnn::Interrupt* of_slice) { end.Use(of_slice); };
-  environment.make_model = [&runtime, &credentials, &checked, &end, device = compute->device](
-                               const lambdadnn::TrainingConfig& config,
-                               const lambdadnn::DatasetInfo& dataset, int threads) {
-    return lambdadnn::MakeModel(runtime, credentials, checked, end, config, dataset, threads,
-                                device);
+  environment.make_model = [&runtime, &credentials, &counters, &checked, &end,
+                            device = compute->device](const lambdadnn::TrainingConfig& config,
+                                                      const lambdadnn::DatasetInfo& dataset,
+                                                      int threads) {
+    return lambdadnn::MakeModel(runtime, credentials, counters, checked, end, config, dataset,
+                                threads, device);
   };
   lambdadnn::NumericsFingerprint fingerprint =
       lambdadnn::FingerprintOn(compute->device, compute->precision);
@@ -117,7 +121,8 @@ int main(int argc, char** argv) {
   }
 #endif
   if (const auto warning = lambdadnn::BlasWarning()) lambdadnn::LogWarning("worker", *warning);
-  const int exit_code = lambdadnn::RunFunction(runtime, std::move(environment), credentials);
+  const int exit_code =
+      lambdadnn::RunFunction(runtime, std::move(environment), credentials, counters);
   // Nothing is left to do, and taking down LibTorch takes a fraction of a core long.
   std::fflush(nullptr);
   std::_Exit(exit_code);

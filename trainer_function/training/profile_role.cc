@@ -131,12 +131,12 @@ Status ProfileRole::Load() {
   const Range range = {0, loaded_samples_};
   const double cpu_before = environment_.cpu_seconds();
   LDNN_RETURN_IF_ERROR(dataset_->Load(std::span(&range, 1)));
-  RecordRequests(before_opening);
   record_.metrics["loadCpuSecondsPerSample"] =
       (environment_.cpu_seconds() - cpu_before) / static_cast<double>(loaded_samples_);
   auto model = environment_.make_model(request_.training, info, request_.plan.threads);
   if (!model.ok()) return model.status();
   model_ = std::move(model).value();
+  RecordRequests(before_opening);  // a module is read from a store, too
   model_->Initialize(MixSeed({request_.training.seed}));
   weights_.resize(static_cast<size_t>(
       VectorElements(model_->size(), model_->buffer_size(), request_.plan.block_elements)));

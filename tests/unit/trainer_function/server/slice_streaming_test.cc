@@ -124,7 +124,17 @@ TEST_F(SliceStreaming, RecordsAndLinesHaveTheRequestsToTheDataSetApart) {
                        std::make_shared<CountingObjectStore>(BorrowStore(data_), counted));
   };
   SliceHarness harness(runtime_, store_, job);
-  SliceService service(runtime_, harness.Environment({RoleKind::kWorker, 0, {}}));
+  SliceEnvironment environment = harness.Environment({RoleKind::kWorker, 0, {}});
+  // A module's file lies in a store, too.
+  StoreCounters of_module;
+  environment.make_model = [&, make = environment.make_model](const auto&... arguments) {
+    const StoreCounters before = counted->Now();
+    CountingObjectStore store(BorrowStore(data_), counted);
+    EXPECT_TRUE(store.ObjectStore::Get("y_train.npy").ok());
+    of_module.gets = counted->Now().gets - before.gets;
+    return make(arguments...);
+  };
+  SliceService service(runtime_, std::move(environment));
   SliceRequest request = job.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);
   request.profile.iterations = 2;
   request.profile.batch_size = 16;
@@ -142,7 +152,9 @@ TEST_F(SliceStreaming, RecordsAndLinesHaveTheRequestsToTheDataSetApart) {
   EXPECT_GT(metrics.at("streamCpuSecondsPerSample"), 0);
   EXPECT_GE(metrics.at("streamSecondsPerSample"), 0);
   EXPECT_NEAR(metrics.at("loadRequestsPerSample"), (kPixels + 1.0) / (4 << 20), 1e-4);
-  EXPECT_GE(metrics.at("openRequests"), 4 + 2 + 2) << "four headers, sizes, the begin of both";
+  EXPECT_EQ(of_module.gets, 1);
+  EXPECT_GE(metrics.at("openRequests"), 4 + 2 + 2 + 1)
+      << "four headers, sizes, the begin of both, a module";
 }
 
 TEST_F(SliceStreaming, SlicesThatFollowOneAnotherKeepWhatIsKept) {
