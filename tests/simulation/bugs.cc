@@ -71,6 +71,8 @@ const std::vector<BugInfo>& Bugs() {
        {Invariant::kWeights, Invariant::kModelDigest}},
       {PlantedBug::kDirectStoredForGood, "direct-stored-for-good", {Invariant::kStoreBounded}},
       {PlantedBug::kCheckpointOfLiveWeights, "checkpoint-of-live-weights", {Invariant::kWeights}},
+      {PlantedBug::kBuffersNotRestored, "buffers-not-restored", {Invariant::kWeights}},
+      {PlantedBug::kBuffersUpdated, "buffers-updated", {Invariant::kWeights}},
   };
   return bugs;
 }

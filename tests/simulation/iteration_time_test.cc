@@ -139,7 +139,7 @@ Measured MeasureIterations(const Scenario& scenario, bool hints) {
     SimProcess& process = *function.process;
     environment.make_model = [&](const TrainingConfig&, const DatasetInfo&, int) {
       return Result<std::unique_ptr<TrainableModel>>(MakeSimModel(
-          scenario.plan.parameters,
+          scenario.plan.parameters, 0,
           [&](int64_t) { process.runtime().clock.SleepFor(FromSeconds(kComputeSeconds)); }));
     };
     environment.open_dataset = [&](const DatasetConfig&) {

@@ -41,6 +41,8 @@ enum class PlantedBug {
   kDirectCountedTwice,
   kDirectStoredForGood,
   kCheckpointOfLiveWeights,
+  kBuffersNotRestored,
+  kBuffersUpdated,
 };
 
 inline PlantedBug planted_bug = PlantedBug::kNone;

@@ -13,12 +13,12 @@
 namespace lambdadnn::simulation {
 
 Reference::Reference(const ExecutionPlan& plan, const TrainingConfig& training) {
-  const auto model = MakeSimModel(plan.parameters, [](int64_t) {});
+  const auto model = MakeSimModel(plan.parameters, plan.buffers, [](int64_t) {});
   model->Initialize(MixSeed({training.seed}));
   const auto size = static_cast<size_t>(plan.parameters);
   const auto vectors = static_cast<size_t>(OptimizerStateVectors(training.optimizer));
   std::vector<std::vector<float>> state(1 + vectors, std::vector<float>(size));
-  model->GetParameters(state.front());
+  model->GetVector(state.front());
   versions_.push_back(std::move(state));
   Train(plan, training);
 }
@@ -33,37 +33,50 @@ void Reference::Train(const ExecutionPlan& plan, const TrainingConfig& training)
   const auto dataset = MakeSimDataset(training.training_samples, 0);
   const Range all = {0, training.training_samples};
   LDNN_CHECK(dataset->Load(std::span(&all, 1)).ok(), "the simulated data set loads");
-  const auto model = MakeSimModel(plan.parameters, [](int64_t) {});
+  const auto model = MakeSimModel(plan.parameters, plan.buffers, [](int64_t) {});
   const auto size = static_cast<size_t>(plan.parameters);
+  // What is no buffer is updated; the buffers' mean takes their place.
+  const auto updated = static_cast<size_t>(plan.buffers_begin());
+  const auto parameters = static_cast<size_t>(model->size());
   std::vector<float> gradient(size);
   std::vector<float> sum(size);
   std::vector<std::vector<float>> now = versions_.back();
-  model->SetParameters(now.front());
 
   SampleOrder order(training.seed, training.training_samples, plan.virtual_partitions,
                     plan.global_batch_size);
   for (int64_t iteration = iterations(); iteration < plan.iterations; ++iteration) {
     std::fill(sum.begin(), sum.end(), 0.0f);
     int64_t samples = 0;
+    const auto of_batch = static_cast<float>(order.BatchSamples(iteration));
     for (int rank = 0; rank < plan.functions; ++rank) {
       const auto batch = dataset->Read(order.Samples(iteration, plan.functions, rank), 0);
       const uint64_t seed =
           MixSeed({training.seed, static_cast<uint64_t>(iteration), static_cast<uint64_t>(rank)});
-      samples += model->ForwardBackward(*batch, seed, gradient)->samples;
-      // Small integers: the sum is the same in any order, so no tree is needed.
+      model->SetVector(now.front(), iteration);
+      const int64_t own =
+          model->ForwardBackward(*batch, seed, std::span(gradient).first(parameters))->samples;
+      samples += own;
+      const auto buffers = std::span(gradient).subspan(updated);
+      model->GetBuffers(buffers);
+      Scale(buffers, static_cast<float>(own) / of_batch);
+      // Small integers, and buffers weighed by powers of two: the sum is the same in any order, so
+      // no tree is needed.
       for (size_t i = 0; i < size; ++i) sum[i] += gradient[i];
     }
-    DivideBySamples(sum, samples);
-    if (training.optimizer.clip_value) ClipByValue(sum, *training.optimizer.clip_value);
+    const auto mean = std::span(sum).first(updated);
+    DivideBySamples(mean, samples);
+    if (training.optimizer.clip_value) ClipByValue(mean, *training.optimizer.clip_value);
     if (training.optimizer.clip_global_norm) {
-      Scale(sum, NormClipFactor(BlockSquares(sum, plan.block_elements),
-                                *training.optimizer.clip_global_norm));
+      Scale(mean, NormClipFactor(BlockSquares(mean, plan.block_elements),
+                                 *training.optimizer.clip_global_norm));
     }
-    std::vector<std::span<float>> vectors(now.begin() + 1, now.end());
+    std::vector<std::span<float>> vectors;
+    for (size_t i = 1; i < now.size(); ++i) vectors.push_back(std::span(now[i]).first(updated));
     ApplyOptimizer(training.optimizer,
                    {LearningRate(training.optimizer, iteration, plan.iterations), iteration},
-                   now.front(), sum, vectors);
-    model->SetParameters(now.front());
+                   std::span(now.front()).first(updated), mean, vectors);
+    std::copy(sum.begin() + plan.buffers_begin(), sum.end(),
+              now.front().begin() + plan.buffers_begin());
     versions_.push_back(now);
   }
   FindEnd(plan, training);
@@ -76,13 +89,13 @@ void Reference::FindEnd(const ExecutionPlan& plan, const TrainingConfig& trainin
   // Of any number: the simulated loss is the same for each, and its sums are exact.
   constexpr int64_t kTestSamples = 16;
   const auto dataset = MakeSimDataset(training.training_samples, kTestSamples);
-  const auto model = MakeSimModel(plan.parameters, [](int64_t) {});
+  const auto model = MakeSimModel(plan.parameters, plan.buffers, [](int64_t) {});
   const EvaluationSchedule schedule = {plan.iterations_per_epoch, plan.iterations,
                                        training.evaluate_every};
   EvaluationProgress progress;
   for (int64_t version = 1; version <= end_; ++version) {
     if (!schedule.Includes(version)) continue;
-    model->SetParameters(versions_[static_cast<size_t>(version)].front());
+    model->SetVector(versions_[static_cast<size_t>(version)].front(), version);
     const EvaluationPart whole = model->Evaluate(*dataset->ReadTest({0, kTestSamples})).value();
     progress.Count(version, whole.Metrics(), training.early_stopping, training.keep_best);
     // Told with the version after it.

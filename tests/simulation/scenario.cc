@@ -2,6 +2,7 @@
 #include "tests/simulation/scenario.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "common/plan/geometry.h"
 
@@ -31,6 +32,10 @@ constexpr int kMostWorkers = 8;
 constexpr int kMostShards = 5;
 // They take longer to simulate, and a power cut ends much of what the other faults are about.
 constexpr double kFileStores = 0.15;
+
+// Of these seeds, so that those that planted defects were found with stay as they are.
+bool MayTrainWhileMeasured(uint64_t seed) { return seed % 17 == 10; }
+bool HasBuffers(uint64_t seed) { return seed % 23 == 22 && !MayTrainWhileMeasured(seed); }
 
 AggregationPlan MakeAggregation(Dice& dice, int most_workers, int most_shards) {
   AggregationPlan aggregation;
@@ -75,6 +80,20 @@ OptimizerConfig MakeOptimizer(Dice& dice) {
   if (dice.Chance(0.3)) optimizer.clip_global_norm = 1.5;
   if (dice.Chance(0.2)) optimizer.schedule.warmup_iterations = 5;
   return optimizer;
+}
+
+// A model with batch norm's buffers. Batches of a power of two make their weighed sums exact.
+void AddBuffers(Scenario* scenario) {
+  if (!HasBuffers(scenario->seed)) return;
+  Plan& plan = scenario->plan;
+  plan.buffers = 1 + static_cast<int64_t>(scenario->seed % 20);
+  plan.parameters = VectorElements(plan.parameters, plan.buffers, plan.block_elements);
+  plan.global_batch_size =
+      static_cast<int>(std::bit_ceil(static_cast<unsigned>(plan.global_batch_size)));
+  plan.local_batch_size = (plan.global_batch_size + plan.functions - 1) / plan.functions;
+  int64_t& samples = scenario->training.training_samples;
+  samples =
+      (samples + plan.global_batch_size - 1) / plan.global_batch_size * plan.global_batch_size;
 }
 
 void AddAppointments(Dice& dice, const Scenario& scenario, std::vector<CrashAppointment>* out) {
@@ -287,13 +306,9 @@ void LetWorkersServe(Scenario* scenario) {
   }
 }
 
-// Of these seeds, so that those that planted defects were found with stay as they are. One function
-// does the whole batch, and then the planner chooses.
-constexpr uint64_t kWhileTraining = 17;
-constexpr uint64_t kWhileTrainingRest = 10;
-
+// One function does the whole batch, and then the planner chooses.
 void TrainWhileMeasured(Scenario* scenario) {
-  if (scenario->seed % kWhileTraining != kWhileTrainingRest) return;
+  if (!MayTrainWhileMeasured(scenario->seed)) return;
   if (!scenario->plan_changes.empty()) return;
   scenario->while_training = true;
   // Measuring takes seconds, and steps are what several functions do sooner.
@@ -340,6 +355,7 @@ Scenario MakeScenario(uint64_t seed) {
   training.seed = dice.Bits() >> 32;
   training.training_samples = std::max<int64_t>(plan.virtual_partitions, plan.global_batch_size) +
                               dice.Between(0, 3 * plan.global_batch_size);
+  AddBuffers(&scenario);
   training.evaluate_each_epoch = dice.Chance(0.5);
   scenario.test_samples = training.evaluate_each_epoch ? 20 : 0;
   // Drawn from what was drawn already: the seeds that planted defects were found with stay as they
@@ -399,7 +415,9 @@ std::string Scenario::Brief() const {
   }
   return "layers [" + layers + "], K " + std::to_string(plan.aggregation.shards) + ", spread " +
          std::to_string(plan.aggregation.spread) + ", " + std::to_string(plan.parameters) +
-         " parameters, " + std::to_string(plan.iterations) + " iterations, " +
+         " parameters, " +
+         (plan.buffers > 0 ? std::to_string(plan.buffers) + " of them buffers, " : "") +
+         std::to_string(plan.iterations) + " iterations, " +
          std::string(EnumName(training.optimizer.name)) +
          (training.optimizer.clip_global_norm ? " clipped" : "") + ", " +
          std::to_string(appointments.size()) + " crash appointments, " +

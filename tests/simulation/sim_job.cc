@@ -21,6 +21,7 @@ WorkloadProfile MakeProfile(const Scenario& scenario) {
   profile.training_samples = scenario.training.training_samples;
   profile.training_bytes = static_cast<double>(scenario.training.training_samples) * 8;
   profile.model_bytes = static_cast<double>(scenario.plan.parameters) * sizeof(float);
+  profile.buffer_bytes = static_cast<double>(scenario.plan.buffers) * sizeof(float);
   profile.training_rate.intercept = 1 / scenario.compute_seconds_per_sample;
   profile.iteration_overhead_seconds = scenario.compute_seconds;
   profile.merge_bytes_per_second = 1e9;
@@ -31,7 +32,9 @@ WorkloadProfile MakeProfile(const Scenario& scenario) {
 }  // namespace
 
 WorkloadFacts MakeFacts(const Scenario& scenario) {
-  return {scenario.training.training_samples, scenario.test_samples, 8, scenario.plan.parameters};
+  // Of models with buffers, which LibTorch alone knows, no size is known.
+  const int64_t parameters = scenario.plan.buffers > 0 ? 0 : scenario.plan.parameters;
+  return {scenario.training.training_samples, scenario.test_samples, 8, parameters};
 }
 
 SliceRecord MakeProfileRecord(const Scenario& scenario, const SliceRequest& request) {
@@ -46,7 +49,8 @@ SliceRecord MakeProfileRecord(const Scenario& scenario, const SliceRequest& requ
   record.metrics = {{"trainingSamples", static_cast<double>(facts.training_samples)},
                     {"testSamples", static_cast<double>(facts.test_samples)},
                     {"trainingBytes", 8 * static_cast<double>(facts.training_samples)},
-                    {"parameters", static_cast<double>(facts.parameters)},
+                    {"parameters", static_cast<double>(scenario.plan.parameters)},
+                    {"buffers", static_cast<double>(scenario.plan.buffers)},
                     {"baseMemoryMib", 64},
                     {"mergeBytesPerSecond", 1e9},
                     {"storeRequestSeconds", scenario.store.request_seconds}};

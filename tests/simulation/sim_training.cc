@@ -12,13 +12,22 @@ namespace {
 
 // Gradients repeat with this period over the vector, beside what the parameters add.
 constexpr int64_t kPattern = 32;
+// Zeros between parameters and buffers, less than a block.
+constexpr int64_t kPadding = 3;
 
 int64_t SmallInteger(uint64_t bits) { return static_cast<int64_t>(bits % 17) - 8; }
 
+// What a step adds for the value before it.
+int64_t StateOf(float value) {
+  return static_cast<int64_t>(std::lround(std::fmod(value * 16, 8.0f)));
+}
+
 class SimModel final : public TrainableModel {
  public:
-  SimModel(int64_t parameters, std::function<void(int64_t)> compute)
-      : compute_(std::move(compute)), values_(static_cast<size_t>(parameters)) {
+  SimModel(int64_t parameters, int64_t buffers, std::function<void(int64_t)> compute)
+      : compute_(std::move(compute)),
+        values_(static_cast<size_t>(parameters)),
+        buffers_(static_cast<size_t>(buffers)) {
     const int64_t weights = (parameters + 1) / 2;
     manifest_.push_back({"layer.weight", {weights}, 0, weights});
     if (parameters > weights) {
@@ -32,12 +41,20 @@ class SimModel final : public TrainableModel {
     for (size_t i = 0; i < values_.size(); ++i) {
       values_[i] = static_cast<float>(SmallInteger(MixSeed({seed, i}))) / 8;
     }
+    std::fill(buffers_.begin(), buffers_.end(), 1.0f);
   }
   void SetParameters(std::span<const float> flat) override {
     values_.assign(flat.begin(), flat.end());
   }
   void GetParameters(std::span<float> flat) const override {
     std::copy(values_.begin(), values_.end(), flat.begin());
+  }
+  int64_t buffer_size() const override { return std::ssize(buffers_); }
+  void SetBuffers(std::span<const float> flat, int64_t) override {
+    buffers_.assign(flat.begin(), flat.end());
+  }
+  void GetBuffers(std::span<float> flat) const override {
+    std::copy(buffers_.begin(), buffers_.end(), flat.begin());
   }
 
   Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
@@ -54,8 +71,11 @@ class SimModel final : public TrainableModel {
     // Stands for dropout: a draw that must be the same whenever the step is repeated.
     const int64_t drawn = batch.samples == 0 ? 0 : SmallInteger(step_seed);
     for (size_t i = 0; i < gradient.size(); ++i) {
-      const auto state = static_cast<int64_t>(std::lround(std::fmod(values_[i] * 16, 8.0f)));
-      gradient[i] = static_cast<float>(pattern[i % kPattern] + drawn + batch.samples * state);
+      gradient[i] =
+          static_cast<float>(pattern[i % kPattern] + drawn + batch.samples * StateOf(values_[i]));
+    }
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      buffers_[i] = static_cast<float>(pattern[i % kPattern] + StateOf(buffers_[i]));
     }
     return StepResult{LossSum(batch), batch.samples};
   }
@@ -76,6 +96,7 @@ class SimModel final : public TrainableModel {
   std::function<void(int64_t)> compute_;
   ParameterManifest manifest_;
   std::vector<float> values_;
+  std::vector<float> buffers_;
 };
 
 class SimDataset final : public Dataset {
@@ -123,9 +144,10 @@ class SimDataset final : public Dataset {
 
 }  // namespace
 
-std::unique_ptr<TrainableModel> MakeSimModel(int64_t parameters,
+std::unique_ptr<TrainableModel> MakeSimModel(int64_t vector_elements, int64_t buffers,
                                              std::function<void(int64_t samples)> compute) {
-  return std::make_unique<SimModel>(parameters, std::move(compute));
+  const int64_t parameters = buffers == 0 ? vector_elements : vector_elements - buffers - kPadding;
+  return std::make_unique<SimModel>(parameters, buffers, std::move(compute));
 }
 
 std::unique_ptr<Dataset> MakeSimDataset(int64_t samples, int64_t test_samples) {

@@ -91,7 +91,7 @@ class World {
         process.runtime().clock.SleepFor(FromSeconds(seconds * jitter * function.slow_factor));
       };
       return Result<std::unique_ptr<TrainableModel>>(
-          MakeSimModel(scenario_.plan.parameters, compute));
+          MakeSimModel(scenario_.plan.parameters, scenario_.plan.buffers, compute));
     };
     environment.open_dataset = [this](const DatasetConfig&) {
       return Result<std::unique_ptr<Dataset>>(
