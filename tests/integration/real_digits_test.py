@@ -125,7 +125,11 @@ class RealDigits(unittest.TestCase):
         again = self.bench.run(*precision, "--set", "spec.aggregation.shards=2", job=path)
         self.assertEqual(again.digest(), run.digest())
         self.assertNotEqual(full.digest(), run.digest())
-        self.assertAlmostEqual(full.report()["metrics"]["testAccuracy"], accuracy, delta=0.02)
+        alone = self.bench.run(*precision, "--set", "spec.objective.fixed.functions=1",
+                               "--set", "spec.aggregation.layers=[1, 1]", job=path)
+        self.assertEqual(alone.code, 0, alone.text())
+        for other in (full, alone):
+            self.assertAlmostEqual(other.report()["metrics"]["testAccuracy"], accuracy, delta=0.02)
 
     def test_mlp_on_shards_of_images(self):
         export_shards(self.bench.folder / "digits", self.bench.folder / "shards", damaged=700)
