@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker's own share of a step (batch out of the data set, parameters in, forward, backward,
-// gradient out; CNN, batch 64, and resnet18, batch 8 of 3 x 32 x 32, one thread) against a plain
-// LibTorch loop of the same parts, of resnet18 one that runs the exported script. Both take turns
-// in one run; `ratio` is the median worker step over the median plain step, in processor time.
+// The worker's own share of a step (parameters in, forward, backward, gradient out, one thread)
+// against a plain LibTorch loop of the same parts, for each model of the catalogue. Of the cnn the
+// batch comes out of a data set in both, and the plain network is written in LibTorch's C++; of the
+// others the plain loop runs the exported script. Both take turns in one run; `ratio` is the median
+// worker step over the median plain step, in processor time.
 #include <benchmark/benchmark.h>
 #include <torch/script.h>
 #include <torch/torch.h>
@@ -132,28 +133,58 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-class ResNetSteps {
+// A model of the catalogue, and a batch of it. step_python.py has the same table.
+struct Case {
+  const char* name;
+  std::vector<int64_t> shape;
+  int64_t batch;
+  int64_t vocabulary;  // features are token ids below it; 0 = real numbers
+  int iterations;
+};
+
+const std::vector<Case>& Cases() {
+  static const std::vector<Case> cases = {
+      {"mlp", {1, 28, 28}, 64, 0, 400},   {"logistic", {1, 28, 28}, 64, 0, 400},
+      {"cnn1d", {128}, 64, 0, 100},       {"resnet18", {3, 32, 32}, 8, 0, 12},
+      {"resnet50", {3, 32, 32}, 8, 0, 8}, {"mobilenet", {3, 32, 32}, 8, 0, 12},
+      {"textcnn", {200}, 32, 5002, 12},
+  };
+  return cases;
+}
+
+class ModelSteps {
  public:
-  ResNetSteps() {
+  explicit ModelSteps(const Case& of) {
     TrainingConfig config;
-    config.model.name = "resnet18";
+    config.model.name = of.name;
     DatasetInfo dataset;
-    dataset.feature_shape = {3, 32, 32};
+    dataset.feature_shape = of.shape;
     dataset.classes = 10;
+    dataset.vocabulary = of.vocabulary;
     model_ = MakeBuiltinModel(config, dataset, 1).value();
     model_->Initialize(1);
     vector_.resize(static_cast<size_t>(
         VectorElements(model_->size(), model_->buffer_size(), kDefaultBlockElements)));
     gradient_.resize(vector_.size());
     model_->GetVector(vector_);
-    batch_.samples = 8;
+    batch_.samples = of.batch;
     batch_.feature_shape = dataset.feature_shape;
-    for (int i = 0; i < 8 * 3 * 32 * 32; ++i)
-      batch_.features.push_back(static_cast<float>(random_.Uniform()));
-    for (int i = 0; i < 8; ++i) batch_.labels.push_back(i);
+    for (int64_t i = 0; i < of.batch * ElementsIn(of.shape); ++i) {
+      batch_.features.push_back(of.vocabulary > 0 ? static_cast<float>(random_.Below(
+                                                        static_cast<uint64_t>(of.vocabulary)))
+                                                  : static_cast<float>(random_.Uniform()));
+    }
+    for (int64_t i = 0; i < of.batch; ++i) batch_.labels.push_back(i % 10);
     std::istringstream archive(model_->ExportTorchScript().value());
     plain_ = torch::jit::load(archive);
     plain_.train();
+    for (torch::Tensor parameter : plain_.parameters()) {
+      parameter.requires_grad_(true);  // of a chain of layers, exported files are to predict
+      values_.push_back(parameter.detach().clone());
+    }
+    shape_ = of.shape;
+    shape_.insert(shape_.begin(), of.batch);
+    ids_ = of.vocabulary > 0;
   }
 
   void Worker() {
@@ -165,14 +196,26 @@ class ResNetSteps {
   }
 
   void Plain() {
-    const torch::Tensor x = torch::from_blob(batch_.features.data(), {8, 3, 32, 32});
-    for (const torch::Tensor& parameter : plain_.parameters()) {
-      torch::Tensor(parameter).mutable_grad().reset();
+    size_t number = 0;
+    for (torch::Tensor parameter : plain_.parameters()) {
+      const torch::NoGradGuard no_grad;
+      parameter.copy_(values_[number++]);
+      parameter.mutable_grad().reset();
     }
+    torch::Tensor x = torch::from_blob(batch_.features.data(), shape_);
+    if (ids_) x = x.to(torch::kLong);
+    const torch::Tensor labels =
+        torch::from_blob(batch_.labels.data(), {batch_.samples}, torch::kLong);
     const torch::Tensor loss = torch::nn::functional::cross_entropy(
-        plain_.forward({x}).toTensor(), torch::from_blob(batch_.labels.data(), {8}, torch::kLong),
+        plain_.forward({x}).toTensor(), labels,
         torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum));
     loss.backward();
+    std::vector<torch::Tensor> flat;
+    for (const torch::Tensor& parameter : plain_.parameters()) {
+      flat.push_back(parameter.grad().flatten());
+    }
+    const torch::Tensor gradient = torch::cat(flat);
+    benchmark::DoNotOptimize(gradient.data_ptr<float>());
     benchmark::DoNotOptimize(loss.item<double>());
   }
 
@@ -183,11 +226,13 @@ class ResNetSteps {
   std::vector<float> gradient_;
   Batch batch_;
   torch::jit::Module plain_;
+  std::vector<torch::Tensor> values_;  // of the plain one's parameters
+  std::vector<int64_t> shape_;
+  bool ids_ = false;
 };
 
 template <typename Steps>
-void Compare(benchmark::State& state) {
-  Steps steps;
+void Compare(benchmark::State& state, Steps& steps) {
   for (int i = 0; i < 5; ++i) {
     steps.Worker();
     steps.Plain();
@@ -208,11 +253,30 @@ void Compare(benchmark::State& state) {
   state.counters["plain_ms"] = Median(plain);
   state.counters["ratio"] = Median(worker) / Median(plain);
 }
-void BM_CnnStep(benchmark::State& state) { Compare<Steps>(state); }
-BENCHMARK(BM_CnnStep)->Iterations(60)->Unit(benchmark::kMillisecond);
 
-void BM_ResNet18Step(benchmark::State& state) { Compare<ResNetSteps>(state); }
-BENCHMARK(BM_ResNet18Step)->Iterations(12)->Unit(benchmark::kMillisecond);
+void BM_CnnStep(benchmark::State& state) {
+  Steps steps;
+  Compare(state, steps);
+}
+BENCHMARK(BM_CnnStep)->Name("cnn")->Iterations(60)->Unit(benchmark::kMillisecond);
+
+void RegisterOthers() {
+  for (const Case& of : Cases()) {
+    benchmark::RegisterBenchmark(of.name,
+                                 [&of](benchmark::State& state) {
+                                   ModelSteps steps(of);
+                                   Compare(state, steps);
+                                 })
+        ->Iterations(of.iterations)
+        ->Unit(benchmark::kMillisecond);
+  }
+}
 
 }  // namespace
 }  // namespace lambdadnn
+
+int main(int argc, char** argv) {
+  lambdadnn::RegisterOthers();
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}

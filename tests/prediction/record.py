@@ -12,6 +12,7 @@ it took longer than before all of them is marked as disturbed.
 """
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -84,13 +85,15 @@ def job_of(configuration, aggregation):
                      "peerChannel": "TLS"}}
 
 
-def run(options, job, folder, *more):
-    """The report and the platform of one run with these options more, profiled anew, with its store in memory."""
+def run(options, job, folder, *more, environment=None):
+    """The report and the platform of one run with these options more, profiled anew, with its store in memory;
+    `environment` is added to ours."""
     job_file, out = folder / "job.json", folder / "run"
     job_file.write_text(json.dumps(job))
     with tempfile.TemporaryDirectory(prefix="lambdadnn-", dir="/dev/shm") as store:
         done = subprocess.run([options.bin / "lambdadnn", "run", job_file, "--out", out, "--store", f"file://{store}",
-                               "--profile-again", *more], capture_output=True, text=True)
+                               "--profile-again", *more], capture_output=True, text=True,
+                              env={**os.environ, **(environment or {})})
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip()[-2000:])
     return json.loads((out / "report.json").read_text()), json.loads((out / "platform.json").read_text())
