@@ -104,7 +104,7 @@ class Workload:
 
 WORKLOADS = (
     Workload("mobilenet", 640, 2, 32, 1, 1792), Workload("mobilenet", 640, 2, 32, 2, 1792),
-    Workload("resnet50", 128, 2, 16, 1, 2048), Workload("resnet50", 128, 2, 16, 2, 2048),
+    Workload("resnet50", 128, 2, 16, 1, 2048), Workload("resnet50", 128, 2, 16, 2, 2560),
     *(Workload("textcnn", 2000, 4, 32, functions, 960, write_texts, {}) for functions in (1, 2, 4)),
     Workload("resnet18", 320, 2, 16, 1, 1536, write_jpegs, note=" on a folder of images"),
     Workload("resnet18", 320, 2, 16, 2, 1536, write_jpegs, note=" on a folder of images"),
