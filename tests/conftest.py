@@ -42,6 +42,7 @@ def pytest_addoption(parser):
     group.addoption("--record", action="store_true", help="write the list of what a table must hold anew")
     group.addoption("--kills", type=int, default=8, metavar="N",
                     help="of processes at random moments, at least twice as many as there are kinds (8)")
+    group.addoption("--seed", type=int, default=1, metavar="N", help="of what is drawn (1)")
     group.addoption("--cycles", type=int, default=10, metavar="N", help="of suspending a job (10)")
     group.addoption("--jobs", type=int, default=60, metavar="N", help="at once, where there are many (60)")
     group.addoption("--finished", type=int, default=0, metavar="N", help="jobs that others run beside (0)")

@@ -92,25 +92,6 @@ class Exchange(Runs):
                     self.assertLess(run.report()["store"]["puts"], run.report()["plan"]["iterations"],
                                     "gradients went through the store")
 
-    def test_functions_killed(self):
-        draw = random.Random(6)
-        for placement, transport in (("Workers", "ObjectStore"), ("Dedicated", "Direct"), ("Workers", "Direct")):
-            with self.subTest(placement=placement, transport=transport):
-                run, killed = self.bench.start(*exchanged(placement, transport)), 0
-                while killed < max(1, OPTIONS.kills // 3) and run.wait_for_iteration(20 * (killed + 1)):
-                    victims = sorted(run.functions())
-                    if not victims:
-                        break
-                    try:
-                        os.kill(draw.choice(victims), signal.SIGKILL)
-                    except ProcessLookupError:
-                        continue
-                    killed += 1
-                    time.sleep(draw.uniform(0.0, 2.0))
-                self.same(run.wait())
-                self.assertGreater(killed, 0)
-                self.assertGreaterEqual(run.report()["restarts"], 1)
-
 
 class Disturbance(Runs):
     def test_slices_of_three_seconds(self):

@@ -182,16 +182,22 @@ class Run:
     def roles(self):
         """What each of its functions does, by pid: "worker", "leaf server" (whose children are
         workers) or "root server". Functions that are not bound to a role yet are left out."""
-        objects = json.loads((self.out / "state.json").read_text())["objects"]
+        state = self.out / "state.json"
+        if not state.exists():
+            return {}  # it has hardly begun
+        objects = json.loads(state.read_text())["objects"]
         status = next(o for o in objects if o["kind"] == "ServerlessTrainingJob").get("status", {})
         bound = status.get("execution", {}).get("functions", [])
         if not bound:
             return {}
-        workers, layers = status["plan"]["functions"], status["plan"]["aggregation"]["layers"]
-        roots = layers[1] * status["plan"]["aggregation"]["spread"]
-        kinds = {function["uid"]: "worker" if index < workers else
-                 "root server" if index < workers + roots else "leaf server"
-                 for index, function in enumerate(bound)}
+        aggregation = status["plan"]["aggregation"]
+        # Servers are numbered from the layer above the workers up.
+        leaves = 0 if len(aggregation["layers"]) == 2 else aggregation["layers"][-2] * aggregation["spread"]
+        kinds = {}
+        for function in bound:
+            kind, rank = function["role"].rsplit("-", 1)
+            kinds[function["uid"]] = (kind if kind != "server" else
+                                      "leaf server" if int(rank) < leaves else "root server")
         found = {}
         for pid in self.functions():
             try:
