@@ -45,8 +45,8 @@ struct Told final : PeerListener {
     LDNN_CHECK(again.ok() && *again == name, "a name that is asked for encodes");
     return OkStatus();
   }
-  Status OnObject(const PeerId&, Bytes object) override {
-    LDNN_CHECK(object.size() >= kObjectHeaderBytes && object.size() <= kMostBytes,
+  Status OnObject(const PeerId&, PeerObject object) override {
+    LDNN_CHECK(object.bytes.size() >= kObjectHeaderBytes && object.bytes.size() <= kMostBytes,
                "an object is as long as the plan's are");
     return OkStatus();
   }

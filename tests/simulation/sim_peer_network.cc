@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/object_frame.h"
 #include "trainer_function/peer/frame.h"
 
 namespace lambdadnn::simulation {
@@ -24,8 +25,8 @@ constexpr double kTwice = 0.02;
 constexpr double kLatestSeconds = 3;
 constexpr double kLatencySeconds = 0.0005;
 
-bool Is(FrameType type, const Bytes& piece) {
-  return piece.size() >= kFrameHeaderBytes && TypeOfFrame(piece) == type;
+bool Is(FrameType type, const SharedFrame& piece) {
+  return piece.begin->size() >= kFrameHeaderBytes && TypeOfFrame(*piece.begin) == type;
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ class SimConnection final : public Connection, public std::enable_shared_from_th
     b->other_ = a;
   }
 
-  void Send(SharedBytes piece) override {
+  void Send(SharedFrame piece) override {
     const std::shared_ptr<SimConnection> other = other_.lock();
     SimPeerWire& wire = network_.wire_;
     if (handler == nullptr || other == nullptr) return;
@@ -54,16 +55,16 @@ class SimConnection final : public Connection, public std::enable_shared_from_th
       stalled_ = true;
     }
     if (stalled_) {
-      unsent_ += piece->size();
+      unsent_ += piece.size();
       return;
     }
-    if (Is(FrameType::kObject, *piece) && !crawls_ && wire.Chance(kCrawls)) {
+    if (Is(FrameType::kObject, piece) && !crawls_ && wire.Chance(kCrawls)) {
       Count("connection between functions crawls");
       crawls_ = true;
     }
     if (crawls_) {
-      unsent_ += piece->size();
-      slow_.push_back(piece);
+      unsent_ += piece.size();
+      slow_.push_back(std::make_shared<const Bytes>(WholeOf(piece)));
       if (slow_.size() == 1) Crawl();
       return;
     }
@@ -73,7 +74,7 @@ class SimConnection final : public Connection, public std::enable_shared_from_th
       takes += FromSeconds(kLatestSeconds * wire.random_.Uniform());
     }
     arrives_ = std::max(arrives_ + Duration(1), wire.scheduler_.Now() + takes);
-    const bool twice = Is(FrameType::kDoorbell, *piece) && wire.Chance(kTwice);
+    const bool twice = Is(FrameType::kDoorbell, piece) && wire.Chance(kTwice);
     if (twice) Count("doorbell twice");
     for (int i = 0; i < (twice ? 2 : 1); ++i) {
       wire.scheduler_.At(arrives_, [other, piece] { other->Arrive(piece); });
@@ -148,7 +149,7 @@ class SimConnection final : public Connection, public std::enable_shared_from_th
     other_.reset();
   }
 
-  void Arrive(const SharedBytes& piece) {
+  void Arrive(const SharedFrame& piece) {
     if (!network_.process_.alive()) {
       // Its machine answers that there is no such process; or has gone as well, and nobody answers.
       const std::shared_ptr<SimConnection> other = other_.lock();
@@ -156,10 +157,10 @@ class SimConnection final : public Connection, public std::enable_shared_from_th
         other->End("the other process has ended");
       return;
     }
-    if (Is(FrameType::kDoorbell, *piece)) ++network_.wire_.doorbells_;
-    if (Is(FrameType::kObject, *piece)) ++network_.wire_.objects_;
+    if (Is(FrameType::kDoorbell, piece)) ++network_.wire_.doorbells_;
+    if (Is(FrameType::kObject, piece)) ++network_.wire_.objects_;
     network_.Post([self = shared_from_this(), piece] {
-      if (const auto own = self->handler) own->OnBytes(*piece);
+      if (const auto own = self->handler) own->OnBytes(WholeOf(piece));
     });
   }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/object_frame.h"
 #include "tests/support/virtual_runtime.h"
 #include "trainer_function/peer/network.h"
 
@@ -54,7 +55,7 @@ class MemoryConnection final : public Connection,
   MemoryConnection(MemoryWire& wire, const MemoryNetwork& network)
       : wire_(wire), network_(network) {}
 
-  void Send(SharedBytes bytes) override;
+  void Send(SharedFrame frame) override;
   size_t UnsentBytes() const override { return unsent; }
   void Close() override {
     handler = nullptr;
@@ -120,16 +121,16 @@ class MemoryNetwork final : public Network {
   Accept accept_;
 };
 
-inline void MemoryConnection::Send(SharedBytes bytes) {
+inline void MemoryConnection::Send(SharedFrame frame) {
   const auto other = peer.lock();
   if (handler == nullptr || other == nullptr) return;
-  if (!is_read || bytes->size() > most_read) {
-    unsent += bytes->size();
+  if (!is_read || frame.size() > most_read) {
+    unsent += frame.size();
     return;
   }
   if (wire_.silent.contains(&network_) || wire_.silent.contains(&other->network_)) return;
-  wire_.At(std::chrono::milliseconds(1), [other, bytes = std::move(bytes)] {
-    if (const auto receiver = other->handler) receiver->OnBytes(*bytes);
+  wire_.At(std::chrono::milliseconds(1), [other, frame = std::move(frame)] {
+    if (const auto receiver = other->handler) receiver->OnBytes(WholeOf(frame));
   });
 }
 

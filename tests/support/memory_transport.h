@@ -18,13 +18,12 @@ class MemoryTransport final : public Transport {
   explicit MemoryTransport(Runtime& runtime) : monitor_(runtime.executor.NewMonitor()) {}
 
   Status Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
-              ByteView payload) override {
+              const SharedView& payload) override {
     ReceivedObject object;
     object.header.samples = metadata.samples;
     object.header.loss_sum = metadata.loss_sum;
     object.header.stop_at = metadata.stop_at;
-    object.bytes.resize(kObjectHeaderBytes);
-    object.bytes.insert(object.bytes.end(), payload.begin(), payload.end());
+    object.payload = payload.Kept();
     const MonitorLock lock(*monitor_);
     objects_[Key(name)] = std::move(object);
     monitor_->NotifyAll();

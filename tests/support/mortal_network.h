@@ -65,8 +65,8 @@ class MortalNetwork final : public Network {
   class MortalConnection final : public Connection, public ConnectionHandler {
    public:
     explicit MortalConnection(std::shared_ptr<State> state) : state_(std::move(state)) {}
-    void Send(SharedBytes bytes) override {
-      if (state_->Lives()) inner->Send(std::move(bytes));
+    void Send(SharedFrame frame) override {
+      if (state_->Lives()) inner->Send(std::move(frame));
     }
     size_t UnsentBytes() const override { return inner->UnsentBytes(); }
     void Close() override {

@@ -41,7 +41,7 @@ Status ShardExchange::PullShard(int64_t version, int shard, std::span<float> wei
   return OkStatus();
 }
 
-Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradient, int64_t samples,
+Status ShardExchange::Exchange(int64_t iteration, const SharedFloats& gradient, int64_t samples,
                                double loss_sum, std::span<float> weights) {
   const PhaseScope push(phases_, Phase::kPush);
   std::atomic<int> arrived{0};
@@ -50,9 +50,9 @@ Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradien
     pushes_.Submit([=, this]() -> Status {
       TransferMetadata metadata = {range, samples, loss_sum, 0, false};
       agreement_.Mark(&metadata);
-      const auto part =
-          gradient.subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
-      return transport_.Push(GradientName(iteration, shard), metadata, AsBytes(part));
+      const SharedView part =
+          ViewOf(gradient, static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
+      return transport_.Push(GradientName(iteration, shard), metadata, part);
     });
     pulls_.Submit([=, this, &arrived]() -> Status {
       LDNN_RETURN_IF_ERROR(PullShard(SyncPolicy::VersionMade(iteration), shard, weights));
@@ -60,7 +60,6 @@ Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradien
       return OkStatus();
     });
   }
-  // The caller reuses `gradient` once this returns, so even the reply to each push must be in.
   LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
   phases_.Enter(Phase::kWait);
   LDNN_RETURN_IF_ERROR(pulls_.WaitFor([&] { return arrived > 0; }));
@@ -70,7 +69,7 @@ Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradien
   std::vector<ExchangeObjectName> names;
   for (int shard = 0; shard < aggregation_.shards; ++shard)
     names.push_back(GradientName(iteration, shard));
-  return garbage_.Add(names, static_cast<int64_t>(gradient.size_bytes()));
+  return garbage_.Add(names, static_cast<int64_t>(gradient->size() * sizeof(float)));
 }
 
 Status ShardExchange::Join(int64_t version, std::span<float> weights) {

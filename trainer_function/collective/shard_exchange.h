@@ -10,6 +10,7 @@
 #include "common/base/runtime.h"
 #include "common/plan/plan.h"
 #include "trainer_function/collective/stop_agreement.h"
+#include "trainer_function/transport/float_pool.h"
 #include "trainer_function/transport/garbage_collector.h"
 #include "trainer_function/transport/phase_meter.h"
 #include "trainer_function/transport/transfer_pool.h"
@@ -26,9 +27,9 @@ class ShardExchange {
 
   // Pushes this worker's gradient of `iteration` (sums over its samples) and fills `weights` with
   // the next version. Returns once every shard has come; this worker's gradient objects are
-  // deleted some time after that.
-  Status Exchange(int64_t iteration, std::span<const float> gradient, int64_t samples,
-                  double loss_sum, std::span<float> weights);
+  // deleted, and the gradient is let go, some time after that.
+  Status Exchange(int64_t iteration, const SharedFloats& gradient, int64_t samples, double loss_sum,
+                  std::span<float> weights);
   // Fills `weights` with a version that lies in the store.
   Status Join(int64_t version, std::span<float> weights);
   // Waits for what still runs in the background.

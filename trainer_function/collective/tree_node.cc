@@ -78,15 +78,18 @@ Result<MergedShard> TreeNode::MergeShard(int64_t iteration, int shard) {
   merged.gradient = std::span(sums_).subspan(static_cast<size_t>(range.begin - elements().begin),
                                              static_cast<size_t>(range.size()));
   for (int64_t child = children_.begin; child < children_.end;) {
-    // One pass over the sum for all that have arrived: it is the memory that takes the time.
+    // One pass over the sum for all that have arrived: it is the memory that takes the time. The
+    // first child waits for the second, since alone it would only be copied.
     std::vector<ReceivedObject> arrived;
+    const ptrdiff_t least = child == children_.begin ? 2 : 1;
     do {
       LDNN_ASSIGN_OR_RETURN(ReceivedObject received, AwaitNext(iteration, std::ssize(arrived)));
       agreement_.Observe(received.header);
       merged.samples += received.header.samples;
       merged.loss_sum += received.header.loss_sum;
       arrived.push_back(std::move(received));
-    } while (child + std::ssize(arrived) < children_.end && NextHasArrived());
+    } while (child + std::ssize(arrived) < children_.end &&
+             (std::ssize(arrived) < least || NextHasArrived()));
     std::vector<std::span<const float>> values;
     for (const ReceivedObject& received : arrived) values.push_back(received.values<float>());
     MergeChildren(merged.gradient, values, child > children_.begin);

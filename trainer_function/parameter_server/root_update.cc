@@ -3,14 +3,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "common/plan/sync_policy.h"
 #include "common/protocol/class_weights.h"
 #include "trainer_function/parameter_server/gradient_math.h"
 #include "trainer_function/parameter_server/learning_rate.h"
-#include "trainer_function/parameter_server/optimizer.h"
 
 namespace lambdadnn {
+namespace {
+
+// 32 KiB each of gradient, weights, state and copy.
+constexpr size_t kTileElements = 8192;
+
+Status NotFinite(int64_t iteration, const std::string& what, const std::string& is_not) {
+  return InvalidArgumentError("the " + what + " of iteration " + std::to_string(iteration) + " " +
+                              is_not +
+                              "; lower training.optimizer.learningRate, clip the gradient, or "
+                              "look for bad values in the data set");
+}
+
+}  // namespace
 
 RootUpdate::RootUpdate(const RoleContext& context, Transport& transport, StopAgreement& agreement,
                        TransferPool& pushes, ParameterState& state, Range shards,
@@ -40,27 +53,40 @@ std::span<float> RootUpdate::GradientOf(const MergedShard& merged) const {
   return merged.gradient.first(static_cast<size_t>(end - merged.elements.begin));
 }
 
+std::vector<RootUpdate::Tile> RootUpdate::TilesOf(const MergedShard& merged) const {
+  const size_t edge = GradientOf(merged).size();
+  std::vector<Tile> tiles;
+  for (size_t begin = 0; begin < merged.gradient.size(); begin += kTileElements) {
+    const size_t size = std::min(kTileElements, merged.gradient.size() - begin);
+    const std::span<float> all = merged.gradient.subspan(begin, size);
+    const size_t gradient = std::clamp(edge, begin, begin + size) - begin;
+    tiles.push_back({begin, all.first(gradient), all.subspan(gradient)});
+  }
+  return tiles;
+}
+
+Status RootUpdate::Prepare(int64_t iteration, const Tile& tile, double divisor) const {
+  if (!AllFinite(tile.gradient)) {
+    return NotFinite(iteration, "gradient", "is not a finite number");
+  }
+  if (!AllFinite(tile.buffers)) {
+    return NotFinite(iteration, "buffers (batch norm's statistics)", "are not finite numbers");
+  }
+  DivideBy(tile.gradient, divisor);
+  if (optimizer_.clip_value) ClipByValue(tile.gradient, *optimizer_.clip_value);
+  return OkStatus();
+}
+
 Status RootUpdate::OnMerged(int64_t iteration, const MergedShard& merged) {
-  const std::span<float> gradient = GradientOf(merged);
-  const bool finite_gradient = AllFinite(gradient);
-  const bool finite_loss = std::isfinite(merged.loss_sum);
-  if (!finite_loss || !finite_gradient || !AllFinite(merged.gradient.subspan(gradient.size()))) {
-    const char* const what = !finite_loss       ? "loss"
-                             : !finite_gradient ? "gradient"
-                                                : "buffers (batch norm's statistics)";
-    return InvalidArgumentError(
-        "the " + std::string(what) + " of iteration " + std::to_string(iteration) +
-        (finite_loss && finite_gradient ? " are not finite numbers" : " is not a finite number") +
-        "; lower training.optimizer.learningRate, clip the gradient, or "
-        "look for bad values in the data set");
+  if (!std::isfinite(merged.loss_sum)) {
+    return NotFinite(iteration, "loss", "is not a finite number");
   }
-  DivideBy(gradient, DivisorOf(context_.request.training, merged.samples));
-  if (optimizer_.clip_value) ClipByValue(gradient, *optimizer_.clip_value);
-  if (optimizer_.clip_global_norm) {
-    held_.push_back(merged);
-    return OkStatus();
-  }
-  return Publish(iteration, merged);
+  const double divisor = DivisorOf(context_.request.training, merged.samples);
+  const auto prepare = [&](const Tile& tile) { return Prepare(iteration, tile, divisor); };
+  if (!optimizer_.clip_global_norm) return Publish(iteration, merged, prepare);
+  for (const Tile& tile : TilesOf(merged)) LDNN_RETURN_IF_ERROR(prepare(tile));
+  held_.push_back(merged);
+  return OkStatus();
 }
 
 Status RootUpdate::FinishIteration(int64_t iteration) {
@@ -68,8 +94,10 @@ Status RootUpdate::FinishIteration(int64_t iteration) {
   LDNN_ASSIGN_OR_RETURN(const std::vector<double> squares, ExchangeNorms(iteration));
   const float factor = NormClipFactor(squares, *optimizer_.clip_global_norm);
   for (const MergedShard& merged : held_) {
-    Scale(GradientOf(merged), factor);
-    LDNN_RETURN_IF_ERROR(Publish(iteration, merged));
+    LDNN_RETURN_IF_ERROR(Publish(iteration, merged, [factor](const Tile& tile) {
+      Scale(tile.gradient, factor);
+      return OkStatus();
+    }));
   }
   held_.clear();
   return OkStatus();
@@ -105,28 +133,39 @@ Result<std::vector<double>> RootUpdate::ExchangeNorms(int64_t iteration) {
   return all;
 }
 
-Status RootUpdate::Publish(int64_t iteration, const MergedShard& merged) {
-  const auto offset = static_cast<size_t>(merged.elements.begin - state_.elements.begin);
-  const std::span<float> weights =
-      std::span(state_.weights).subspan(offset, merged.gradient.size());
-  const std::span<float> gradient = GradientOf(merged);
+void RootUpdate::Update(const OptimizerStep& step, const Tile& tile, std::span<float> weights,
+                        size_t first) {
   std::vector<std::span<float>> vectors;
-  for (auto& vector : state_.vectors)
-    vectors.push_back(std::span(vector).subspan(offset, gradient.size()));
+  for (auto& vector : state_.vectors) {
+    vectors.push_back(std::span(vector).subspan(first + tile.begin, tile.gradient.size()));
+  }
+  ApplyOptimizer(optimizer_, step, weights.first(tile.gradient.size()), tile.gradient, vectors);
+  std::ranges::copy(tile.buffers, weights.begin() + std::ssize(tile.gradient));
+}
+
+Status RootUpdate::Publish(int64_t iteration, const MergedShard& merged,
+                           const std::function<Status(const Tile&)>& prepare) {
+  const auto first = static_cast<size_t>(merged.elements.begin - state_.elements.begin);
   const OptimizerStep step = {LearningRate(optimizer_, iteration, context_.request.plan.iterations),
                               iteration - optimizer_start_};
-  ApplyOptimizer(optimizer_, step, weights.first(gradient.size()), gradient, vectors);
-  std::copy(merged.gradient.begin() + std::ssize(gradient), merged.gradient.end(),
-            weights.begin() + std::ssize(gradient));
+  const auto published = published_[merged.shard].Take(merged.gradient.size());
+  for (const Tile& tile : TilesOf(merged)) {
+    LDNN_RETURN_IF_ERROR(prepare(tile));
+    const std::span<float> weights =
+        std::span(state_.weights)
+            .subspan(first + tile.begin, tile.gradient.size() + tile.buffers.size());
+    Update(step, tile, weights, first);
+    std::ranges::copy(weights, published->begin() + static_cast<ptrdiff_t>(tile.begin));
+  }
   context_.pace();
   const ExchangeObjectName name = WeightsName(SyncPolicy::VersionMade(iteration), merged.shard);
   TransferMetadata metadata = {merged.elements, merged.samples, merged.loss_sum, 0, false};
   // Does not capture `this`: after a failure the update is destroyed while pushes still run.
-  pushes_.Submit(
-      [&agreement = agreement_, &transport = transport_, name, metadata, weights]() mutable {
-        agreement.Mark(&metadata);
-        return transport.Push(name, metadata, AsBytes(std::span<const float>(weights)));
-      });
+  pushes_.Submit([&agreement = agreement_, &transport = transport_, name, metadata,
+                  weights = ViewOf(published, 0, published->size())]() mutable {
+    agreement.Mark(&metadata);
+    return transport.Push(name, metadata, weights);
+  });
   return OkStatus();
 }
 

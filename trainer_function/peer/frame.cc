@@ -30,6 +30,11 @@ constexpr size_t kObjectKindAt = 16;
 constexpr size_t kLayerAt = 17;
 constexpr size_t kNameBytes = 24;
 
+// What one read brings stays in the processor's cache until it is summed up.
+constexpr size_t kMostRoomBytes = size_t{256} << 10;
+// Less is not worth a read of its own.
+constexpr size_t kLeastRoomBytes = size_t{16} << 10;
+
 struct PayloadBounds {
   size_t least;
   size_t most;
@@ -85,10 +90,10 @@ bool IsExchangeKind(uint8_t kind) {
 
 }  // namespace
 
-// A frame whose payload is to be appended.
-Bytes NewFrame(FrameType type, size_t payload_bytes) {
+// The header of a frame; some of its payload is to be appended.
+Bytes NewFrame(FrameType type, size_t payload_bytes, size_t appended_bytes) {
   Bytes frame;
-  frame.reserve(kFrameHeaderBytes + payload_bytes);
+  frame.reserve(kFrameHeaderBytes + appended_bytes);
   frame.resize(kFrameHeaderBytes);
   StoreLittleEndian(MutableByteView(frame), 0, static_cast<uint32_t>(payload_bytes));
   StoreLittleEndian(MutableByteView(frame), kTypeAt, static_cast<uint8_t>(type));
@@ -97,18 +102,17 @@ Bytes NewFrame(FrameType type, size_t payload_bytes) {
 }
 
 Bytes EncodeFrame(FrameType type, ByteView payload) {
-  Bytes frame = NewFrame(type, payload.size());
+  Bytes frame = NewFrame(type, payload.size(), payload.size());
   frame.insert(frame.end(), payload.begin(), payload.end());
   return frame;
 }
 
-Bytes EncodeObjectFrame(ByteView header, ByteView payload) {
+Bytes BeginObjectFrame(ByteView header, size_t payload_bytes) {
   LDNN_CHECK(header.size() == kObjectHeaderBytes, std::to_string(header.size()));
-  LDNN_CHECK(payload.size() <= kMostObjectBytes - kObjectHeaderBytes,
+  LDNN_CHECK(payload_bytes <= kMostObjectBytes - kObjectHeaderBytes,
              "an object that no frame holds");
-  Bytes frame = NewFrame(FrameType::kObject, header.size() + payload.size());
+  Bytes frame = NewFrame(FrameType::kObject, header.size() + payload_bytes, header.size());
   frame.insert(frame.end(), header.begin(), header.end());
-  frame.insert(frame.end(), payload.begin(), payload.end());
   return frame;
 }
 
@@ -120,7 +124,27 @@ Status FrameReader::Begin() {
   LDNN_ASSIGN_OR_RETURN(length_, CheckHeader(header_, most_object_bytes_));
   frame_.type = TypeOfFrame(header_);
   frame_.payload.reserve(length_);
+  held_payload_ = 0;
+  checksum_ = frame_.type == FrameType::kObject ? std::make_unique<Xxh3Stream>() : nullptr;
   return OkStatus();
+}
+
+MutableByteView FrameReader::Room() {
+  if (held_header_ < kFrameHeaderBytes || length_ - held_payload_ < kLeastRoomBytes) return {};
+  const size_t room = std::min(length_ - held_payload_, kMostRoomBytes);
+  frame_.payload.resize(held_payload_ + room);
+  return MutableByteView(frame_.payload).subspan(held_payload_);
+}
+
+void FrameReader::Append(ByteView bytes) {
+  RawBytes& payload = frame_.payload;
+  if (bytes.data() != payload.data() + held_payload_) {
+    payload.resize(held_payload_ + bytes.size());
+    std::ranges::copy(bytes, payload.begin() + static_cast<ptrdiff_t>(held_payload_));
+  }
+  const size_t begin = std::clamp(kObjectHeaderBytes, held_payload_, held_payload_ + bytes.size());
+  if (checksum_ != nullptr) checksum_->Update(bytes.subspan(begin - held_payload_));
+  held_payload_ += bytes.size();
 }
 
 Result<std::vector<Frame>> FrameReader::Read(ByteView bytes) {
@@ -135,13 +159,13 @@ Result<std::vector<Frame>> FrameReader::Read(ByteView bytes) {
       if (held_header_ < kFrameHeaderBytes) break;
       LDNN_RETURN_IF_ERROR(Begin());
     }
-    Bytes& payload = frame_.payload;
-    const size_t taken = std::min(bytes.size(), length_ - payload.size());
-    payload.insert(payload.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(taken));
+    const size_t taken = std::min(bytes.size(), length_ - held_payload_);
+    Append(bytes.first(taken));
     bytes = bytes.subspan(taken);
-    if (payload.size() < length_) break;
+    if (held_payload_ < length_) break;
+    if (checksum_ != nullptr) frame_.object_xxh3 = checksum_->Digest();
     frames.push_back(std::exchange(frame_, {}));
-    held_header_ = 0;
+    held_header_ = held_payload_ = 0;
   }
   return frames;
 }

@@ -5,11 +5,12 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "common/base/bytes.h"
+#include "common/base/shared_bytes.h"
 #include "common/base/status.h"
 #include "common/protocol/exchange_object_name.h"
 #include "common/protocol/slice.h"
@@ -40,14 +41,16 @@ enum class FrameType : uint8_t {
 
 struct Frame {
   FrameType type = FrameType::kPing;
-  Bytes payload;
+  RawBytes payload;
+  uint64_t object_xxh3 = 0;  // kObject: of what follows the object's header, as it came
   friend bool operator==(const Frame&, const Frame&) = default;
 };
 
 // Of any type but kObject.
 Bytes EncodeFrame(FrameType type, ByteView payload);
-// An object's header and payload as a frame; ObjectOfFrame is what a store would be given.
-Bytes EncodeObjectFrame(ByteView header, ByteView payload);
+// The begin of an object's frame, its header included: a payload of so many bytes follows.
+// ObjectOfFrame is what a store would be given.
+Bytes BeginObjectFrame(ByteView header, size_t payload_bytes);
 inline ByteView ObjectOfFrame(const Bytes& frame) {
   return ByteView(frame).subspan(kFrameHeaderBytes);
 }
@@ -60,20 +63,26 @@ class FrameReader {
   // From now on there may be objects, of so many bytes with their header.
   void AllowObjects(size_t most_object_bytes) { most_object_bytes_ = most_object_bytes; }
 
+  // Where bytes that follow may be written before they are given to Read, which then copies
+  // nothing; empty unless much of an object is still to come. Valid until the next call.
+  MutableByteView Room();
   // Every frame that these bytes complete.
   Result<std::vector<Frame>> Read(ByteView bytes);
   // Held of a frame that is not complete: less than the largest frame.
-  size_t held() const { return held_header_ + frame_.payload.size(); }
+  size_t held() const { return held_header_ + held_payload_; }
 
  private:
   // The header is whole: whose frame it is, and how long it will be.
   Status Begin();
+  void Append(ByteView bytes);
 
   size_t most_object_bytes_ = 0;
   std::array<std::byte, kFrameHeaderBytes> header_{};
   size_t held_header_ = 0;
-  Frame frame_;  // that has begun, once the header is whole
+  Frame frame_;  // that has begun, once the header is whole; its payload may end with room
   size_t length_ = 0;
+  size_t held_payload_ = 0;
+  std::unique_ptr<Xxh3Stream> checksum_;  // of an object
 };
 
 // Who a function is in a round of slices.

@@ -48,7 +48,7 @@ Result<Bytes> PeerHandshake::Take(const Frame& frame) {
     }
     LDNN_ASSIGN_OR_RETURN(PeerHello peer, DecodeHello(frame.payload));
     LDNN_RETURN_IF_ERROR(check_(peer));
-    peer_hello_ = frame.payload;
+    peer_hello_.assign(frame.payload.begin(), frame.payload.end());
     peer_ = std::move(peer);
     if (side_ == HandshakeSide::kDialer) return Bytes();
     Bytes answer = EncodeFrame(FrameType::kHello, own_hello_);

@@ -9,22 +9,33 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
+#include "common/base/shared_bytes.h"
 #include "common/base/status.h"
 
 namespace lambdadnn {
 
-// Not changed any more, so that several connections, and others, may share it.
-using SharedBytes = std::shared_ptr<const Bytes>;
+// What is sent as a whole: bytes of its own, and then bytes that lie elsewhere, which are sent from
+// there. Both may be shared.
+struct SharedFrame {
+  SharedFrame(SharedBytes its_begin) : begin(std::move(its_begin)) {}
+  SharedFrame(SharedBytes its_begin, SharedView its_rest)
+      : begin(std::move(its_begin)), rest(std::move(its_rest)) {}
+  size_t size() const { return begin->size() + rest.bytes.size(); }
+
+  SharedBytes begin;
+  SharedView rest;  // owned, if any
+};
 
 // An ordered stream of bytes to another process and back.
 class Connection {
  public:
   virtual ~Connection() = default;
   // Sent after all that was sent before. Nothing after Close or OnClosed.
-  virtual void Send(SharedBytes bytes) = 0;
+  virtual void Send(SharedFrame frame) = 0;
   // Of these, what the other side has not taken yet.
   virtual size_t UnsentBytes() const = 0;
   // Ends it at once; its handler is not called again.
@@ -36,6 +47,10 @@ class ConnectionHandler {
   virtual ~ConnectionHandler() = default;
   // Bytes may be sent from now on.
   virtual void OnOpen() = 0;
+  // Where the next bytes may be written, so that nobody has to copy them there; empty = anywhere.
+  // Valid until the next call.
+  virtual MutableByteView Room() { return {}; }
+  // They may lie at the begin of the last Room().
   virtual void OnBytes(ByteView bytes) = 0;
   // It could not be opened, or has ended; the last call.
   virtual void OnClosed(const Status& why) = 0;

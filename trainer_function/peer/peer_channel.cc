@@ -38,7 +38,7 @@ class PeerChannel::State : public std::enable_shared_from_this<PeerChannel::Stat
 
   void Begin();
   void End();
-  void Deliver(const std::vector<PeerId>& to, const SharedBytes& frame);
+  void Deliver(const std::vector<PeerId>& to, const SharedFrame& frame);
 
   Instant Now() const { return runtime_.clock.Now(); }
   PeerHello NewHello();
@@ -103,6 +103,8 @@ class PeerChannel::Link : public ConnectionHandler,
     if (Bytes hello = handshake_.Begin(); !hello.empty()) Say(std::move(hello));
   }
 
+  MutableByteView Room() override { return reader_.Room(); }
+
   void OnBytes(ByteView bytes) override {
     heard = state_->Now();
     const std::shared_ptr<Link> self = shared_from_this();  // may be let go below
@@ -128,12 +130,12 @@ class PeerChannel::Link : public ConnectionHandler,
     state_->Gone(*this, why);
   }
 
-  void Say(SharedBytes frame) {
+  void Say(SharedFrame frame) {
     said = state_->Now();
-    said_bytes_ += frame->size();
+    said_bytes_ += frame.size();
     connection->Send(std::move(frame));
   }
-  void Say(Bytes frame) { Say(std::make_shared<const Bytes>(std::move(frame))); }
+  void Say(Bytes frame) { Say(SharedFrame(std::make_shared<const Bytes>(std::move(frame)))); }
 
   // Asked at every tick: whether the peer has taken of what waits for it lately.
   bool IsRead(Duration at_most) {
@@ -287,7 +289,7 @@ Status PeerChannel::State::Take(const PeerId& from, Frame frame) {
       return listener_.OnPull(from, name);
     }
     case FrameType::kObject:
-      return listener_.OnObject(from, std::move(frame.payload));
+      return listener_.OnObject(from, {std::move(frame.payload), frame.object_xxh3});
     case FrameType::kFind:
       return listener_.OnFind(from);
     case FrameType::kFound: {
@@ -382,14 +384,14 @@ void PeerChannel::State::Tick() {
   network_.After(FromSeconds(kTickSeconds), [self = shared_from_this()] { self->Tick(); });
 }
 
-void PeerChannel::State::Deliver(const std::vector<PeerId>& to, const SharedBytes& frame) {
-  const bool is_hint = TypeOfFrame(*frame) == FrameType::kDoorbell;
+void PeerChannel::State::Deliver(const std::vector<PeerId>& to, const SharedFrame& frame) {
+  const bool is_hint = TypeOfFrame(*frame.begin) == FrameType::kDoorbell;
   for (const PeerId& peer : to) {
     const auto found = by_peer_.find(peer);
     if (found != by_peer_.end() && !is_hint) {
       const std::shared_ptr<Link> link = found->second;
       const size_t unsent = link->connection->UnsentBytes();
-      if (unsent > 0 && frame->size() > options_.most_unsent_bytes - unsent) {
+      if (unsent > 0 && frame.size() > options_.most_unsent_bytes - unsent) {
         DropUnread(*link);
         continue;
       }
@@ -421,10 +423,10 @@ PeerChannel::~PeerChannel() {
 }
 
 void PeerChannel::Send(std::vector<PeerId> to, FrameType type, ByteView payload) {
-  Send(std::move(to), std::make_shared<const Bytes>(EncodeFrame(type, payload)));
+  Send(std::move(to), SharedFrame(std::make_shared<const Bytes>(EncodeFrame(type, payload))));
 }
 
-void PeerChannel::Send(std::vector<PeerId> to, SharedBytes frame) {
+void PeerChannel::Send(std::vector<PeerId> to, SharedFrame frame) {
   if (to.empty()) return;
   network_.Post([state = state_, to = std::move(to), frame = std::move(frame)] {
     state->Deliver(to, frame);

@@ -89,6 +89,11 @@ struct PeerCounts {
   int64_t refused = 0;       // connections that never came to be: not reached, another key, garbage
 };
 
+struct PeerObject {
+  RawBytes bytes;
+  uint64_t payload_xxh3 = 0;  // of what follows its header
+};
+
 class PeerListener {
  public:
   virtual ~PeerListener() = default;
@@ -97,7 +102,7 @@ class PeerListener {
   virtual void OnDoorbell(const PeerId& from, const ExchangeObjectName& name) = 0;
   virtual Status OnPull(const PeerId&, const ExchangeObjectName&) { return HoldsNone(); }
   // As it would lie in the store; not checked yet.
-  virtual Status OnObject(const PeerId&, Bytes) { return HoldsNone(); }
+  virtual Status OnObject(const PeerId&, PeerObject) { return HoldsNone(); }
   virtual Status OnFind(const PeerId&) { return HoldsNone(); }
   virtual Status OnFound(const PeerId&, const std::vector<ExchangeObjectName>&) {
     return HoldsNone();
@@ -128,7 +133,7 @@ class PeerChannel {
   // One message to each of these peers. Never waits for a peer.
   void Send(std::vector<PeerId> to, FrameType type, ByteView payload);
   // The same with a frame that is shared.
-  void Send(std::vector<PeerId> to, SharedBytes frame);
+  void Send(std::vector<PeerId> to, SharedFrame frame);
   PeerCounts Counts() const;
   // Why the last connection was refused, with the peer or its address; empty = none was.
   std::string LastRefusal() const;

@@ -94,10 +94,12 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
     Begin(TlsSession::Side::kServer);
   }
 
-  void Send(SharedBytes bytes) override {
+  void Send(SharedFrame frame) override {
     if (IsOver()) return;
-    unsent_bytes_ += bytes->size();
-    unsent_.push_back(std::move(bytes));
+    unsent_bytes_ += frame.size();
+    const ByteView begin(*frame.begin);
+    unsent_.emplace_back(std::move(frame.begin), begin);
+    if (!frame.rest.bytes.empty()) unsent_.push_back(std::move(frame.rest));
     if (is_open_) Write();
   }
 
@@ -152,11 +154,18 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
     auto done = [self = shared_from_this()](error_code error, size_t bytes) {
       if (self->IsOver()) return;
       if (error) return self->Fail(self->is_open_ ? "reading" : kHandshaking, error);
-      const ByteView read = ByteView(self->read_).first(bytes);
+      const ByteView read = self->into_.first(bytes);
       self->tls_.has_value() ? self->Decrypt(read) : self->Deliver(read);
       if (!self->IsOver()) self->Read();
     };
-    socket_.async_read_some(net::buffer(read_), std::move(done));
+    into_ = tls_.has_value() ? MutableByteView(read_) : RoomOr(read_);
+    socket_.async_read_some(net::buffer(into_.data(), into_.size()), std::move(done));
+  }
+
+  // Where plain bytes are read to.
+  MutableByteView RoomOr(Bytes& own) {
+    const MutableByteView room = handler_->Room();
+    return room.empty() ? MutableByteView(own) : room;
   }
 
   void Deliver(ByteView plain) {
@@ -168,10 +177,11 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
     tls_->Receive(encrypted);
     if (!is_open_ && !TakeHandshake()) return;
     while (!IsOver()) {
-      const Result<size_t> bytes = tls_->Read(plain_);
+      const MutableByteView into = RoomOr(plain_);
+      const Result<size_t> bytes = tls_->Read(into);
       if (!bytes.ok()) return End(bytes.status().WithContext("reading"));
       if (*bytes == 0) break;
-      Deliver(ByteView(plain_).first(*bytes));
+      Deliver(into.first(*bytes));
     }
     // TLS itself may have had something to say.
     if (!IsOver()) Write();
@@ -213,7 +223,8 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
     writes_ = true;
     std::vector<net::const_buffer> buffers;
     for (size_t i = 0; i < std::min(unsent_.size(), kMostBuffers); ++i) {
-      buffers.push_back(net::buffer(*unsent_[i]) + (i == 0 ? taken_of_first_ : 0));
+      buffers.push_back(net::buffer(unsent_[i].bytes.data(), unsent_[i].bytes.size()) +
+                        (i == 0 ? taken_of_first_ : 0));
     }
     socket_.async_write_some(buffers, std::move(done));
   }
@@ -223,7 +234,7 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
     encrypted_ = 0;
     size_t begin = taken_of_first_;
     for (size_t i = 0; is_open_ && i < unsent_.size() && encrypted_ < kEncryptedBytes; ++i) {
-      const ByteView rest = ByteView(*unsent_[i]).subspan(begin);
+      const ByteView rest = unsent_[i].bytes.subspan(begin);
       const ByteView some = rest.first(std::min(rest.size(), kEncryptedBytes - encrypted_));
       LDNN_RETURN_IF_ERROR(tls_->Write(some));
       encrypted_ += some.size();
@@ -237,8 +248,8 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
   void Took(size_t bytes) {
     unsent_bytes_ -= bytes;
     taken_of_first_ += bytes;
-    while (!unsent_.empty() && taken_of_first_ >= unsent_.front()->size()) {
-      taken_of_first_ -= unsent_.front()->size();
+    while (!unsent_.empty() && taken_of_first_ >= unsent_.front().bytes.size()) {
+      taken_of_first_ -= unsent_.front().bytes.size();
       unsent_.pop_front();
     }
   }
@@ -250,10 +261,11 @@ class TcpConnection final : public Connection, public std::enable_shared_from_th
   std::shared_ptr<ConnectionHandler> handler_;  // null = it is over
   bool is_open_ = false;
   Bytes read_ = Bytes(kReadBytes);
+  MutableByteView into_;  // of the read that is under way
   Bytes plain_;           // of what was read, with TLS
   Bytes sending_;         // with TLS
   size_t encrypted_ = 0;  // of what waits, within that
-  std::deque<SharedBytes> unsent_;
+  std::deque<SharedView> unsent_;
   size_t taken_of_first_ = 0;
   size_t unsent_bytes_ = 0;
   bool writes_ = false;

@@ -67,7 +67,7 @@ class HostProbe {
         environment_(environment),
         step_(step),
         turns_(context.runtime.executor),
-        gradient_(static_cast<size_t>(elements), kGradient) {
+        gradient_(std::make_shared<const std::vector<float>>(elements, kGradient)) {
     SliceRequest request = ProbedSlice(context.request, "hosts", elements, kIterations);
     ExecutionPlan& plan = request.plan;
     plan.aggregation = HostsPlan(functions, transport);
@@ -165,7 +165,7 @@ class HostProbe {
     ShardExchange exchange(context.runtime, context.interrupt, session.transport(),
                            session.agreement(), context.phases, request.plan.aggregation,
                            request.plan.blocks(), request.role().rank);
-    std::vector<float> weights(gradient_.size());
+    std::vector<float> weights(gradient_->size());
     const Status trained = session.RunIterations(
         [&](int64_t iteration) -> Status {
           session.StopInTime();
@@ -215,7 +215,7 @@ class HostProbe {
   const TrainingEnvironment& environment_;
   const ProbedStep& step_;
   Turns turns_;
-  const std::vector<float> gradient_;
+  const SharedFloats gradient_;
   std::vector<Member> members_;
   Instant began_{};
   std::atomic<bool> is_late_{false};

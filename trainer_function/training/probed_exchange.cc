@@ -56,7 +56,9 @@ void ProbedExchange::Await(const ExchangeObjectName& name) {
 }
 
 void ProbedExchange::Push(const ExchangeObjectName& name) {
-  pushes_.Submit([this, name] { return writer_.Push(name, metadata_, AsBytes(payload_)); });
+  pushes_.Submit([this, name] {
+    return writer_.Push(name, metadata_, SharedView::Outliving(AsBytes(payload_)));
+  });
 }
 
 Status ProbedExchange::CleanUp(const ExchangeObjectName& name) {
@@ -73,7 +75,8 @@ Result<TransferTimes> TimeTransfers(const ProbedEnds& ends, std::span<const floa
   for (int i = 0; i < kTimedExchanges; ++i) {
     const ExchangeObjectName name = ProbeName(0);
     const double before = cpu_seconds();
-    LDNN_RETURN_IF_ERROR(ends.writer.Push(name, exchange.metadata(), AsBytes(payload)));
+    LDNN_RETURN_IF_ERROR(
+        ends.writer.Push(name, exchange.metadata(), SharedView::Outliving(AsBytes(payload))));
     const double pushed = cpu_seconds();
     LDNN_RETURN_IF_ERROR(ends.writer.Discard(std::span(&name, 1)));
     const double discarded = cpu_seconds();

@@ -61,7 +61,7 @@ class ExchangeTimes {
 // A pull that waits for its object while a step and then the push of it run, as in training.
 class ProbedExchange {
  public:
-  // `payload` is pushed, never changed.
+  // `payload` is pushed, and never changed for as long as the ends exist.
   ProbedExchange(const ProbedEnds& ends, std::span<const float> payload);
 
   const TransferMetadata& metadata() const { return metadata_; }
@@ -95,7 +95,7 @@ struct TransferTimes {
 };
 // Exchanges that TimeTransfers does.
 inline constexpr int kTimedExchanges = 13;
-// Medians, of objects that have this payload.
+// Medians, of objects that have this payload, which is as ProbedExchange's.
 Result<TransferTimes> TimeTransfers(const ProbedEnds& ends, std::span<const float> payload);
 // From the begin of a push to the end of the pull that waits for it.
 struct HandOverTimes {

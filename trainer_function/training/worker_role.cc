@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/text.h"
@@ -107,7 +108,8 @@ class WorkerRole {
   bool evaluates_ = false;  // a rank without test samples reports an empty part
   Range test_samples_;
   ParameterState state_;  // weights alone
-  std::vector<float> gradient_;
+  FloatPool gradients_;
+  std::shared_ptr<std::vector<float>> gradient_;  // of this iteration, until it is pushed
   std::unique_ptr<ShardExchange> exchange_;
   int64_t batch_samples_ = 0;
   int64_t read_before_ = 0;    // of samples read again, by earlier slices
@@ -264,7 +266,6 @@ Status WorkerRole::Load() {
   }
   LDNN_RETURN_IF_ERROR(version > request_.first_iteration ? JoinAt(version) : Begin());
   model_->SetVector(state_.weights, version);
-  gradient_.resize(state_.weights.size());
   return OkStatus();
 }
 
@@ -301,11 +302,12 @@ Result<StepResult> WorkerRole::Step(int64_t iteration) {
   auto batch = prefetcher_ != nullptr ? prefetcher_->Next() : Prepare(iteration, nullptr);
   if (!batch.ok()) return Own(batch.status());
   batch_samples_ = batch->samples;
+  gradient_ = gradients_.Take(state_.weights.size());
   const uint64_t seed = request_.training.seed;
   auto step =
       StepInPieces(*model_, *batch, request_.training.micro_batch_size,
                    MixSeed({seed, static_cast<uint64_t>(iteration), static_cast<uint64_t>(rank_)}),
-                   std::span(gradient_).first(static_cast<size_t>(model_->size())));
+                   std::span(*gradient_).first(static_cast<size_t>(model_->size())));
   if (!step.ok()) return Own(step.status());
   TakeBuffers(order_.BatchSamples(iteration));
   context_.pace();
@@ -316,7 +318,7 @@ Result<StepResult> WorkerRole::Step(int64_t iteration) {
 // Of a single worker it is the buffers themselves.
 void WorkerRole::TakeBuffers(int64_t global_samples) {
   if (plan_.buffers == 0) return;
-  const auto part = std::span(gradient_).last(static_cast<size_t>(plan_.buffers));
+  const auto part = std::span(*gradient_).last(static_cast<size_t>(plan_.buffers));
   model_->GetBuffers(part);
   Scale(part, static_cast<float>(static_cast<double>(batch_samples_) /
                                  static_cast<double>(global_samples)));
@@ -326,8 +328,8 @@ Status WorkerRole::RunIteration(int64_t iteration) {
   session_.StopInTime();
   LDNN_ASSIGN_OR_RETURN(const StepResult step, Step(iteration));
   LDNN_RETURN_IF_ERROR(exchange_->Exchange(
-      iteration, gradient_, CountOf(request_.training, step.samples, step.weight_sum),
-      step.loss_sum, state_.weights));
+      iteration, std::exchange(gradient_, nullptr),
+      CountOf(request_.training, step.samples, step.weight_sum), step.loss_sum, state_.weights));
   model_->SetVector(state_.weights, SyncPolicy::VersionMade(iteration));
   return OkStatus();
 }

@@ -37,7 +37,7 @@ class DirectTransport::WaitingPull {
   WaitingPull& operator=(const WaitingPull&) = delete;
 
   // With the monitor: what has come; the last pull takes the bytes themselves.
-  std::optional<Bytes> Take() {
+  std::optional<PeerObject> Take() {
     Awaited& awaited = transport_.awaited_[name_];
     return awaited.pulls == 1 ? std::exchange(awaited.object, std::nullopt) : awaited.object;
   }
@@ -131,14 +131,16 @@ void DirectTransport::WakeAll() {
   monitor_->NotifyAll();
 }
 
-Status DirectTransport::PutIntoStore(const ExchangeObjectName& name, const SharedBytes& frame) {
-  return store_.PutObject(name, std::array{ObjectOfFrame(*frame)});
+Status DirectTransport::PutIntoStore(const ExchangeObjectName& name, const SharedFrame& frame) {
+  return store_.PutObject(name, std::array{ObjectOfFrame(*frame.begin), frame.rest.bytes});
 }
 
 Status DirectTransport::Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
-                             ByteView payload) {
-  const auto frame = std::make_shared<const Bytes>(
-      EncodeObjectFrame(codec_.EncodedHeaderOf(name, metadata, payload), payload));
+                             const SharedView& payload) {
+  const SharedView kept = payload.Kept();
+  const Bytes header = codec_.EncodedHeaderOf(name, metadata, kept.bytes);
+  const SharedFrame frame(
+      std::make_shared<const Bytes>(BeginObjectFrame(header, kept.bytes.size())), kept);
   bool store = false;
   {
     Held held = {frame, peers_->ReadersOf(name)};
@@ -162,7 +164,7 @@ Result<ReceivedObject> DirectTransport::Pull(const ExchangeObjectName& name, Ran
   Instant next_question = since + kBeforeFirstQuestion;
   int wrong = 0;
   for (;;) {
-    std::optional<Bytes> object;
+    std::optional<PeerObject> object;
     bool connected = false;
     {
       const MonitorLock lock(*monitor_);
@@ -171,7 +173,8 @@ Result<ReceivedObject> DirectTransport::Pull(const ExchangeObjectName& name, Ran
       connected = connected_.contains(writer);
     }
     if (object.has_value()) {
-      auto received = codec_.Verify(name, elements, *std::move(object));
+      auto received = codec_.Verify(name, elements, SharedView::Of(std::move(object->bytes)),
+                                    object->payload_xxh3);
       if (received.ok() || ++wrong == kMaxWrongFetches) return received;
       pull.AskAgain();
       continue;
@@ -259,15 +262,14 @@ Status DirectTransport::Finish() {
   return failure_;
 }
 
-std::optional<ExchangeObjectName> DirectTransport::NextToStore(SharedBytes* frame) {
+std::optional<DirectTransport::ToStore> DirectTransport::NextToStore() {
   const MonitorLock lock(*monitor_);
   while (!to_store_.empty()) {
     const ExchangeObjectName name = to_store_.front();
     to_store_.pop_front();
     const auto found = held_.find(name);
     if (found == held_.end()) continue;  // discarded meanwhile
-    *frame = found->second.frame;
-    return name;
+    return ToStore{name, found->second.frame};
   }
   storing_ = false;
   monitor_->NotifyAll();
@@ -275,17 +277,17 @@ std::optional<ExchangeObjectName> DirectTransport::NextToStore(SharedBytes* fram
 }
 
 void DirectTransport::RunStoring() {
-  SharedBytes frame;
-  while (const std::optional<ExchangeObjectName> name = NextToStore(&frame)) {
-    Status status = PutIntoStore(*name, frame);
+  while (const std::optional<ToStore> next = NextToStore()) {
+    const ExchangeObjectName& name = next->name;
+    Status status = PutIntoStore(name, next->frame);
     bool discarded = false;
     {
       const MonitorLock lock(*monitor_);
-      const auto found = held_.find(*name);
+      const auto found = held_.find(name);
       discarded = found == held_.end();
       if (!discarded) found->second.stored = Stored::kYes;
     }
-    if (status.ok() && discarded) status = store_.Discard(std::array{*name});
+    if (status.ok() && discarded) status = store_.Discard(std::array{name});
     const MonitorLock lock(*monitor_);
     if (failure_.ok()) failure_ = status;
     WakeAll();
@@ -303,8 +305,8 @@ Status DirectTransport::OnPull(const PeerId& from, const ExchangeObjectName& nam
   return OkStatus();
 }
 
-Status DirectTransport::OnObject(const PeerId& from, Bytes object) {
-  LDNN_ASSIGN_OR_RETURN(const ObjectHeader header, DecodeHeader(object));
+Status DirectTransport::OnObject(const PeerId& from, PeerObject object) {
+  LDNN_ASSIGN_OR_RETURN(const ObjectHeader header, DecodeHeader(object.bytes));
   const ExchangeObjectName name = {header.kind, header.iteration, header.layer, header.shard,
                                    header.rank};
   const MonitorLock lock(*monitor_);

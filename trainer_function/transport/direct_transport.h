@@ -39,7 +39,7 @@ class DirectTransport final : public Transport, private PeerListener {
 
   // Returns once the object is held here, and in the store where a reader is not connected.
   Status Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
-              ByteView payload) override;
+              const SharedView& payload) override;
   Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) override;
   Status Discard(std::span<const ExchangeObjectName> names) override;
   bool HoldsInMemory() const override { return true; }
@@ -55,13 +55,13 @@ class DirectTransport final : public Transport, private PeerListener {
  private:
   enum class Stored { kNo, kToBe, kYes };
   struct Held {
-    SharedBytes frame;
+    SharedFrame frame;
     std::vector<PeerId> readers;  // in other functions
     Stored stored = Stored::kNo;
   };
   struct Awaited {
     int pulls = 0;
-    std::optional<Bytes> object;                          // that has come
+    std::optional<PeerObject> object;                     // that has come
     std::unique_ptr<MonitorCondition> changed = nullptr;  // for its pulls
   };
   class Change;
@@ -69,7 +69,7 @@ class DirectTransport final : public Transport, private PeerListener {
 
   void OnDoorbell(const PeerId&, const ExchangeObjectName&) override {}
   Status OnPull(const PeerId& from, const ExchangeObjectName& name) override;
-  Status OnObject(const PeerId& from, Bytes object) override;
+  Status OnObject(const PeerId& from, PeerObject object) override;
   Status OnFind(const PeerId& from) override;
   Status OnFound(const PeerId& from, const std::vector<ExchangeObjectName>& names) override;
   void OnDone(const PeerId& peer) override;
@@ -91,8 +91,12 @@ class DirectTransport final : public Transport, private PeerListener {
   // On a task of its own: stores what is held for those whose connections have ended.
   void RunStoring();
   // Nothing = that task ends.
-  std::optional<ExchangeObjectName> NextToStore(SharedBytes* frame);
-  Status PutIntoStore(const ExchangeObjectName& name, const SharedBytes& frame);
+  struct ToStore {
+    ExchangeObjectName name;
+    SharedFrame frame;
+  };
+  std::optional<ToStore> NextToStore();
+  Status PutIntoStore(const ExchangeObjectName& name, const SharedFrame& frame);
   // A pull's next step where its writer is not connected: one question. Nothing = ask again later.
   std::optional<Result<ReceivedObject>> AskStore(const ExchangeObjectName& name, Range elements,
                                                  int* wrong);

@@ -64,9 +64,10 @@ Bytes ExchangeCodec::EncodedHeaderOf(const ExchangeObjectName& name,
 }
 
 Result<ReceivedObject> ExchangeCodec::Verify(const ExchangeObjectName& name, Range elements,
-                                             Bytes bytes) const {
+                                             SharedView object,
+                                             std::optional<uint64_t> payload_xxh3) const {
   ReceivedObject received;
-  LDNN_ASSIGN_OR_RETURN(received.header, DecodeHeader(bytes));
+  LDNN_ASSIGN_OR_RETURN(received.header, DecodeHeader(object.bytes));
   const ObjectHeader& header = received.header;
   if (header.job != job_) return DataLossError("the object belongs to another job");
   if (header.plan_revision != plan_revision_ || header.incarnation != incarnation_) {
@@ -80,8 +81,11 @@ Result<ReceivedObject> ExchangeCodec::Verify(const ExchangeObjectName& name, Ran
       header.payload_bytes != PayloadBytes(name.kind, elements, block_elements_)) {
     return DataLossError("the object does not match its key");
   }
-  LDNN_RETURN_IF_ERROR(CheckPayload(header, ByteView(bytes).subspan(kObjectHeaderBytes)));
-  received.bytes = std::move(bytes);
+  received.payload = PayloadOf(std::move(object));
+  const ByteView payload = received.payload.bytes;
+  const bool checked =
+      payload.size() == header.payload_bytes && payload_xxh3 == header.payload_xxh3;
+  if (!checked) LDNN_RETURN_IF_ERROR(CheckPayload(header, payload));
   return received;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/protocol/object_keys.h"
@@ -31,8 +32,10 @@ class ExchangeCodec {
   // Encoded, the payload's checksum included.
   Bytes EncodedHeaderOf(const ExchangeObjectName& name, const TransferMetadata& metadata,
                         ByteView payload) const;
-  // `bytes` as this object; kDataLoss unless they are it, whole.
-  Result<ReceivedObject> Verify(const ExchangeObjectName& name, Range elements, Bytes bytes) const;
+  // Owned bytes as this object; kDataLoss unless they are it, whole. `payload_xxh3`: of what
+  // follows the header, where it was summed up as the bytes came.
+  Result<ReceivedObject> Verify(const ExchangeObjectName& name, Range elements, SharedView object,
+                                std::optional<uint64_t> payload_xxh3 = std::nullopt) const;
 
  private:
   const uint64_t job_;

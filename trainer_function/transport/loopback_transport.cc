@@ -63,23 +63,19 @@ LoopbackTransport::Readers LoopbackTransport::ReadersOf(const ExchangeObjectName
 }
 
 Status LoopbackTransport::Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
-                               ByteView payload) {
+                               const SharedView& payload) {
   const Readers readers = ReadersOf(name);
+  SharedView kept = payload;
   if (readers.here > 0) {
-    Held held;
-    held.readers = readers.here;
-    held.object.header = codec_.HeaderOf(name, metadata, payload);
-    // As in an object, so that the payload is aligned.
-    held.object.bytes.reserve(kObjectHeaderBytes + payload.size());
-    held.object.bytes.resize(kObjectHeaderBytes);
-    held.object.bytes.insert(held.object.bytes.end(), payload.begin(), payload.end());
+    kept = payload.Kept();
+    Held held = {{codec_.HeaderOf(name, metadata, kept.bytes), kept}, readers.here};
     const MonitorLock lock(*monitor_);
     held_.insert_or_assign(name, std::move(held));
     if (const auto found = awaited_.find(name); found != awaited_.end()) {
       found->second.came->NotifyAll();
     }
   }
-  return readers.elsewhere ? others_.Push(name, metadata, payload) : OkStatus();
+  return readers.elsewhere ? others_.Push(name, metadata, kept) : OkStatus();
 }
 
 Result<ReceivedObject> LoopbackTransport::Pull(const ExchangeObjectName& name, Range elements) {

@@ -4,7 +4,8 @@
 // read here and elsewhere goes both ways. Requests that are left are HostIterationCost
 // (common/plan/collective_cost.h).
 //
-// Memory: a copy of each payload from its push until the last role here has pulled it.
+// Memory: each payload, or a copy where nobody owns it, from its push until the last role here has
+// pulled it.
 #pragma once
 
 #include <map>
@@ -24,7 +25,7 @@ class LoopbackTransport final : public Transport {
   LoopbackTransport(const RoleContext& context, Transport& others);
 
   Status Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
-              ByteView payload) override;
+              const SharedView& payload) override;
   Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) override;
   Status Discard(std::span<const ExchangeObjectName> names) override;
   bool HoldsInMemory() const override { return others_.HoldsInMemory(); }

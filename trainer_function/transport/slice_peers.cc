@@ -143,7 +143,7 @@ Status SlicePeers::OnPull(const PeerId& from, const ExchangeObjectName& name) {
   return listener_.OnPull(from, name);
 }
 
-Status SlicePeers::OnObject(const PeerId& from, Bytes object) {
+Status SlicePeers::OnObject(const PeerId& from, PeerObject object) {
   return listener_.OnObject(from, std::move(object));
 }
 

@@ -63,7 +63,7 @@ class SlicePeers final : private PeerListener {
   void Send(std::vector<PeerId> to, FrameType type, ByteView payload) {
     channel_->Send(std::move(to), type, payload);
   }
-  void Send(std::vector<PeerId> to, SharedBytes frame) {
+  void Send(std::vector<PeerId> to, SharedFrame frame) {
     channel_->Send(std::move(to), std::move(frame));
   }
   void SendToAll(FrameType type);
@@ -78,7 +78,7 @@ class SlicePeers final : private PeerListener {
  private:
   void OnDoorbell(const PeerId& from, const ExchangeObjectName& name) override;
   Status OnPull(const PeerId& from, const ExchangeObjectName& name) override;
-  Status OnObject(const PeerId& from, Bytes object) override;
+  Status OnObject(const PeerId& from, PeerObject object) override;
   Status OnFind(const PeerId& from) override { return listener_.OnFind(from); }
   Status OnFound(const PeerId& from, const std::vector<ExchangeObjectName>& names) override;
   void OnDone(const PeerId& peer) override;

@@ -68,7 +68,7 @@ StoreTransport::StoreTransport(const RoleContext& context)
 
 Result<ReceivedObject> StoreTransport::PullOnce(const ExchangeObjectName& name, Range elements) {
   LDNN_ASSIGN_OR_RETURN(Bytes bytes, store_.Get(KeyOf(scope_, name), std::nullopt));
-  return codec_.Verify(name, elements, std::move(bytes));
+  return codec_.Verify(name, elements, SharedView::Of(std::move(bytes)));
 }
 
 Duration StoreTransport::CountMiss(Duration took) {
@@ -80,9 +80,9 @@ Duration StoreTransport::CountMiss(Duration took) {
 }
 
 Status StoreTransport::Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
-                            ByteView payload) {
-  const Bytes header = codec_.EncodedHeaderOf(name, metadata, payload);
-  const std::array<ByteView, 2> parts = {ByteView(header), payload};
+                            const SharedView& payload) {
+  const Bytes header = codec_.EncodedHeaderOf(name, metadata, payload.bytes);
+  const std::array<ByteView, 2> parts = {ByteView(header), payload.bytes};
   return PutObject(name, parts);
 }
 

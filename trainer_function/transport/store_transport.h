@@ -37,7 +37,7 @@ class StoreTransport final : public Transport {
   explicit StoreTransport(const RoleContext& context);
 
   Status Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
-              ByteView payload) override;
+              const SharedView& payload) override;
   Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) override;
   Status Discard(std::span<const ExchangeObjectName> names) override;
   Result<std::set<WeightsShard>> FindWeights() override;

@@ -12,7 +12,7 @@
 #include <set>
 #include <span>
 
-#include "common/base/bytes.h"
+#include "common/base/shared_bytes.h"
 #include "common/base/status.h"
 #include "common/plan/arrivals.h"
 #include "common/protocol/exchange_object_name.h"
@@ -32,16 +32,21 @@ struct TransferMetadata {
   int64_t skipped_checkpoint = 0;
 };
 
-// A pulled object. The payload lies in `bytes`, aligned for its type.
+// A pulled object. The payload has an owner, and is aligned for its type.
 struct ReceivedObject {
   ObjectHeader header;
-  Bytes bytes;
-  ByteView payload() const { return ByteView(bytes).subspan(kObjectHeaderBytes); }
+  SharedView payload;
   template <typename T>
   std::span<const T> values() const {
-    return {reinterpret_cast<const T*>(payload().data()), payload().size() / sizeof(T)};
+    return {reinterpret_cast<const T*>(payload.bytes.data()), payload.bytes.size() / sizeof(T)};
   }
 };
+
+// Of a whole object, what follows its header.
+inline SharedView PayloadOf(SharedView object) {
+  object.bytes = object.bytes.subspan(kObjectHeaderBytes);
+  return object;
+}
 
 // As many as a server holds gradients that have come: those are fetched although others are late.
 inline constexpr int kWaitingPulls = kMostArrivals;
@@ -49,9 +54,10 @@ inline constexpr int kWaitingPulls = kMostArrivals;
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Returns when every later Pull can see the object. The payload is read until then.
+  // Returns when every later Pull can see the object. A payload without an owner is read until
+  // then; one that has an owner may be read, from where it lies, for as long as its owner is held.
   virtual Status Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
-                      ByteView payload) = 0;
+                      const SharedView& payload) = 0;
   // Waits for the object. kDeadlineExceeded or kCancelled when the slice ends first; kDataLoss when
   // what lies there stays wrong.
   virtual Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) = 0;

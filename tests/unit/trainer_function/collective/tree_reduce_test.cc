@@ -109,7 +109,7 @@ class CountedPulls final : public Transport {
  public:
   explicit CountedPulls(Transport& inner) : inner_(inner) {}
   Status Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
-              ByteView payload) override {
+              const SharedView& payload) override {
     return inner_.Push(name, metadata, payload);
   }
   Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) override {
@@ -204,7 +204,7 @@ TEST_F(TreeReduce, AnExchangeBringsTheNextWeightsAndLeavesNoGradients) {
                           AsBytes(std::span<const float>(values)))
                     .ok());
   }
-  const std::vector<float> gradient(kParameters, 1.0F);
+  const auto gradient = std::make_shared<const std::vector<float>>(kParameters, 1.0F);
   std::vector<float> weights(kParameters);
   ASSERT_TRUE(exchange.Exchange(4, gradient, 2, 0.5, weights).ok());
   ASSERT_TRUE(exchange.Finish().ok());

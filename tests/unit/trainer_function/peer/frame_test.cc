@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "common/base/files.h"
+#include "tests/support/object_frame.h"
 #include "tests/support/paths.h"
 #include "trainer_function/peer/peer_key.h"
 
@@ -111,6 +112,33 @@ RC_GTEST_PROP(Frame, AnyPiecesAreTheSameFrames, ()) {
   }
   RC_ASSERT(frames == ReaderOfObjects().Read(all).value());
   RC_ASSERT(reader.held() == 0u);
+}
+
+// Some of it is written where the reader has room for it, and some comes in between as ever.
+TEST(Frame, AnObjectMayBeWrittenWhereItIsRead) {
+  Bytes payload(size_t{900} << 10);
+  for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<std::byte>(i * 31 + 7);
+  const Bytes all = EncodeObjectFrame(ExampleHeader(), payload);
+  FrameReader reader;
+  reader.AllowObjects(all.size());
+  EXPECT_TRUE(reader.Room().empty()) << "before there is an object";
+  std::vector<Frame> frames;
+  ByteView rest(all);
+  size_t in_place = 0;
+  for (size_t turn = 0; !rest.empty(); ++turn) {
+    const MutableByteView room = reader.Room();
+    const size_t size = std::min<size_t>(rest.size(), turn == 0 ? 70 : 50'000);
+    const bool fits = size <= room.size() && turn % 3 != 0;
+    if (fits) std::ranges::copy(rest.first(size), room.begin());
+    in_place += fits;
+    frames = reader.Read(fits ? ByteView(room).first(size) : rest.first(size)).value();
+    rest = rest.subspan(size);
+  }
+  EXPECT_GT(in_place, 5U);
+  ASSERT_EQ(frames.size(), 1U);
+  EXPECT_TRUE(std::ranges::equal(frames.front().payload, ObjectOfFrame(all)));
+  EXPECT_EQ(frames.front().object_xxh3, Xxh3(payload));
+  EXPECT_TRUE(reader.Room().empty()) << "after it";
 }
 
 TEST(Frame, WhatNoFrameBeginsWithIsRefusedByItsHeader) {

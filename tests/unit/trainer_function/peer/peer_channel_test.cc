@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/memory_network.h"
+#include "tests/support/object_frame.h"
 
 namespace lambdadnn {
 namespace {
@@ -31,8 +32,8 @@ struct Heard final : PeerListener {
     all.push_back(from.Name() + " pulls " + std::to_string(name.iteration));
     return name.iteration < 0 ? InvalidArgumentError("none of its business") : OkStatus();
   }
-  Status OnObject(const PeerId& from, Bytes object) override {
-    all.push_back(from.Name() + " sends " + std::to_string(object.size()) + " bytes");
+  Status OnObject(const PeerId& from, PeerObject object) override {
+    all.push_back(from.Name() + " sends " + std::to_string(object.bytes.size()) + " bytes");
     return OkStatus();
   }
   void OnDone(const PeerId& peer) override { all.push_back(peer.Name() + " is done"); }

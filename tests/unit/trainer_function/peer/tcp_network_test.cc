@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tests/support/deaf_peer.h"
+#include "tests/support/object_frame.h"
 #include "tests/support/system_runtime.h"
 #include "trainer_function/peer/peer_channel.h"
 
@@ -26,10 +27,11 @@ class CountedPeers final : public PeerListener {
   explicit CountedPeers(Executor& executor) : monitor_(executor.NewMonitor()) {}
   void OnDoorbell(const PeerId&, const ExchangeObjectName&) override { Add(&doorbells_); }
   Status OnPull(const PeerId&, const ExchangeObjectName&) override { return OkStatus(); }
-  Status OnObject(const PeerId&, Bytes object) override {
+  Status OnObject(const PeerId&, PeerObject object) override {
     {
       const MonitorLock lock(*monitor_);
-      digests_.insert(Xxh3(object));
+      digests_.insert(Xxh3(object.bytes));
+      EXPECT_EQ(object.payload_xxh3, Xxh3(ByteView(object.bytes).subspan(kObjectHeaderBytes)));
     }
     Add(&objects_);
     return OkStatus();

@@ -12,6 +12,7 @@
 #include "common/protocol/exchange_peers.h"
 #include "tests/support/deaf_peer.h"
 #include "tests/support/faulty_object_store.h"
+#include "tests/support/object_frame.h"
 #include "tests/support/system_runtime.h"
 #include "trainer_function/peer/tcp_network.h"
 

@@ -18,7 +18,7 @@ class DiscardingTransport final : public Transport {
  public:
   explicit DiscardingTransport(Runtime& runtime) : monitor_(runtime.executor.NewMonitor()) {}
 
-  Status Push(const ExchangeObjectName&, const TransferMetadata&, ByteView) override {
+  Status Push(const ExchangeObjectName&, const TransferMetadata&, const SharedView&) override {
     return UnimplementedError("only deletes");
   }
   Result<ReceivedObject> Pull(const ExchangeObjectName&, Range) override {
