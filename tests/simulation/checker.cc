@@ -52,6 +52,16 @@ std::optional<ExchangeObject> ObjectOf(const AggregationPlan& aggregation, const
   return object;
 }
 
+// Roles that read the object, of the function that has the most of them.
+int MostInAFunction(const AggregationPlan& aggregation, const ExchangeObject& object) {
+  std::map<ExchangeRole, int> readers;
+  int most = 1;
+  for (const ExchangeRole& role : ReadersOf(aggregation, object)) {
+    most = std::max(most, ++readers[FunctionOf(aggregation, role)]);
+  }
+  return most;
+}
+
 // Exactly, also where IterationCost is within a few blocks.
 RequestCount CostOf(const ExchangeShape& shape) {
   const AggregationPlan& plan = shape.aggregation;
@@ -184,7 +194,7 @@ void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
   Scope& scope = *found;
   const int64_t number = ParseInteger(parts[1]).value_or(-1);
   if (parts[2] == "e")
-    return CheckMisses(effect);  // evaluations are no part of an iteration's cost
+    return CheckMisses(effect, 1);  // evaluations are no part of an iteration's cost
   const bool weights = parts[2] == "w";
   Iteration& iteration = scope.iterations[weights ? SyncPolicy::MadeBy(number) : number];
   // A role that runs twice (its leader was deposed, its function cut off) writes the same bytes
@@ -194,7 +204,10 @@ void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
     iteration.disturbed = true;
     return;
   }
-  if (effect.operation == "miss") return CheckMisses(effect);
+  if (effect.operation == "miss") {
+    const std::optional<ExchangeObject> object = ObjectOf(scope.shape.aggregation, parts);
+    return CheckMisses(effect, object ? MostInAFunction(scope.shape.aggregation, *object) : 1);
+  }
   if (IsDirect(scope)) CheckStored(effect, number);
   if (effect.operation == "put") {
     if (effect.repeated) {
@@ -243,12 +256,13 @@ void Checker::CheckStored(const StoreEffect& effect, int64_t iteration) {
   stored[std::string(effect.key)] = now;
 }
 
-void Checker::CheckMisses(const StoreEffect& effect) {
+void Checker::CheckMisses(const StoreEffect& effect, int waits) {
   if (effect.operation != "miss") return;
   int& misses = misses_[std::string(effect.key)][effect.process];
-  if (++misses <= kMaxMissesPerObject) return;
+  const int most = kMaxMissesPerObject * waits;
+  if (++misses <= most) return;
   Fail(Invariant::kMissesBounded, "store bound: " + effect.process->name() + " asked more than " +
-                                      std::to_string(kMaxMissesPerObject) + " times in vain for " +
+                                      std::to_string(most) + " times in vain for " +
                                       std::string(effect.key));
 }
 

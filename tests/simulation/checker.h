@@ -76,7 +76,8 @@ class Checker {
   void ObserveExchange(const StoreEffect& effect, std::string_view rest, bool another_writer);
   void ObserveCheckpoint(const StoreEffect& effect, std::string_view rest);
   void CheckWeightsDeleted(const StoreEffect& effect, std::string_view rest);
-  void CheckMisses(const StoreEffect& effect);
+  // `waits`: how many of a function may wait for the object at once, each by itself.
+  void CheckMisses(const StoreEffect& effect, int waits);
   // Where connections carry objects: those in the store are few, and their writers delete them.
   void CheckStored(const StoreEffect& effect, int64_t iteration);
   void CheckWeights(const StoreEffect& effect, const Scope& scope, int64_t version);

@@ -53,6 +53,7 @@ TEST(Simulation, SeedsThatOnceFailedKeepAllGuarantees) {
   const uint64_t seeds[] = {
       998710967438,  // two plans replaced before they had a checkpoint; the first one's went on
       934639494631,  // an object that landed late, of a job finished just before its deletion
+      242371387777,  // three roots of one function that waited for the norm of a lost one
       686883593076,  // a store that filled up in the midst of a probe, of a job deleted after that
   };
   for (const uint64_t seed : seeds) {
