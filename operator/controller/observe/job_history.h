@@ -135,6 +135,8 @@ class JobHistory {
   // have told phases: what they had spent at `begin` follows from that.
   void ObservePrediction(const PredictedFrom& begin, const std::vector<const SliceFact*>& running,
                          int workers);
+  // Another plan is in force, or another prediction: what was told is of the one before.
+  void ForgetPrediction() { times_before_.reset(); }
   // While the job's time runs.
   void ObserveTime(double time, WallTime wall);
 

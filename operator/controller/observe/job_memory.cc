@@ -357,6 +357,7 @@ void JobMemory::ObservePrediction(const Job& job, Instant now) {
     const PredictedFrom& from = known->begin;
     // The status rounds seconds.
     if (from.iteration == begin.iteration && std::abs(from.seconds - begin.seconds) < 0.01) return;
+    history.ForgetPrediction();
   }
   // What is told so late may be of much that came after it.
   if (Time(now) - begin.seconds > kPredictionSeconds) return;

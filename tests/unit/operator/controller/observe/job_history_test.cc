@@ -187,6 +187,8 @@ TEST(JobHistoryPhases, OfWhatRunsAreToldUpToThePredictionsIteration) {
   };
   expect(history);
   expect(JobHistory::FromJson(history.ToJson()).value());
+  history.ForgetPrediction();
+  EXPECT_FALSE(JobHistory::FromJson(history.ToJson())->times_before().has_value());
 }
 
 TEST(JobHistoryMemory, IsTheMostOfAnyFunctionUnderTheNewestPlan) {
