@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/base/markup.h"
 #include "common/base/text.h"
 
 namespace lambdadnn {
@@ -253,29 +254,6 @@ std::string XmlElement::ChildText(std::string_view child_name) const {
 
 Result<XmlElement> ParseXml(std::string_view text) { return XmlParser(text).Parse(); }
 
-std::string EscapeXml(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
-
 std::optional<S3Error> ParseS3Error(std::string_view body) {
   const Result<XmlElement> root = ParseXml(body);
   if (!root.ok()) return std::nullopt;
@@ -335,7 +313,7 @@ Result<std::string> ParseUploadId(std::string_view body) {
 std::string DeleteRequestXml(std::span<const std::string> keys) {
   std::string xml = "<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Quiet>true</Quiet>";
   for (const std::string& key : keys) {
-    xml += "<Object><Key>" + EscapeXml(key) + "</Key></Object>";
+    xml += "<Object><Key>" + EscapeMarkup(key) + "</Key></Object>";
   }
   return xml + "</Delete>";
 }
@@ -344,7 +322,7 @@ std::string CompleteUploadXml(std::span<const std::string> tags) {
   std::string xml = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
   for (size_t i = 0; i < tags.size(); ++i) {
     xml += "<Part><PartNumber>" + std::to_string(i + 1) + "</PartNumber><ETag>" +
-           EscapeXml(tags[i]) + "</ETag></Part>";
+           EscapeMarkup(tags[i]) + "</ETag></Part>";
   }
   return xml + "</CompleteMultipartUpload>";
 }

@@ -28,9 +28,6 @@ struct XmlElement {
 
 Result<XmlElement> ParseXml(std::string_view text);
 
-// Text as it may stand between tags.
-std::string EscapeXml(std::string_view text);
-
 struct S3Error {
   std::string code;
   std::string message;

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "common/base/check.h"
+#include "common/base/markup.h"
 #include "common/objectstore/s3_xml.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -12,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Result<XmlElement> root = ParseXml(text);
   if (root.ok()) {
     LDNN_CHECK(!root->name.empty() || text.find(":") != text.npos, "an element without a name");
-    const Result<XmlElement> again = ParseXml("<a>" + EscapeXml(root->text) + "</a>");
+    const Result<XmlElement> again = ParseXml("<a>" + EscapeMarkup(root->text) + "</a>");
     LDNN_CHECK(again.ok() && again->text == root->text, "escaped text does not come back");
   }
   (void)ParseS3Error(text);

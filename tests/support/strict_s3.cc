@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "common/base/markup.h"
 #include "common/base/percent_encoding.h"
 #include "common/base/text.h"
 #include "common/objectstore/s3_xml.h"
@@ -26,7 +27,7 @@ HttpResponse Answer(int status, const std::string& body = "", HttpFields fields 
 HttpResponse Error(int status, const std::string& code, const std::string& message) {
   return Answer(status,
                 "<?xml version=\"1.0\"?><Error><Code>" + code + "</Code><Message>" +
-                    EscapeXml(message) + "</Message></Error>",
+                    EscapeMarkup(message) + "</Message></Error>",
                 {{"Content-Type", "application/xml"}});
 }
 
@@ -247,8 +248,9 @@ HttpResponse StrictS3::List(const Parsed& parsed) {
   std::string xml = "<?xml version=\"1.0\"?>\n<ListBucketResult xmlns=\"urn:x\">";
   if (encode) xml += "<EncodingType>url</EncodingType>";
   for (const ObjectInfo& object : list.objects) {
-    xml += "<Contents><Key>" + (encode ? PercentEncode(object.key, "/") : EscapeXml(object.key)) +
-           "</Key><Size>" + std::to_string(object.size) + "</Size></Contents>";
+    xml += "<Contents><Key>" +
+           (encode ? PercentEncode(object.key, "/") : EscapeMarkup(object.key)) + "</Key><Size>" +
+           std::to_string(object.size) + "</Size></Contents>";
   }
   xml += list.next_start_after.empty() ? "<IsTruncated>false</IsTruncated>"
                                        : "<IsTruncated>true</IsTruncated>";

@@ -6,7 +6,7 @@
 
 #include "common/base/base64.h"
 #include "common/base/bytes.h"
-#include "common/base/html.h"
+#include "common/base/markup.h"
 #include "trainer_function/data/sample_reader.h"
 
 namespace lambdadnn {
@@ -41,7 +41,7 @@ std::string ClassName(int64_t label, const std::vector<std::string>& names) {
   return label < std::ssize(names) ? number + " " + names[static_cast<size_t>(label)] : number;
 }
 
-std::string Cell(const std::string& text) { return "<td>" + EscapeHtml(text) + "</td>"; }
+std::string Cell(const std::string& text) { return "<td>" + EscapeMarkup(text) + "</td>"; }
 
 std::string NumbersRow(const std::string& what, const NumberSummary& summary) {
   return "<tr>" + Cell(what) + Cell(Number(summary.minimum)) + Cell(Number(summary.maximum)) +
@@ -83,7 +83,7 @@ std::string PictureSection(const DatasetInspection& inspection) {
       label = picture->label;
       if (inspection.info.classes > 0) {
         html += "<div class=\"soft\">class " +
-                EscapeHtml(ClassName(label, inspection.info.class_names)) + "</div>";
+                EscapeMarkup(ClassName(label, inspection.info.class_names)) + "</div>";
       }
       html += "<div class=\"row\">\n";
     }
@@ -98,19 +98,19 @@ std::string PictureSection(const DatasetInspection& inspection) {
 
 std::string RenderInspection(const DatasetInspection& inspection, std::string_view uri) {
   const DatasetInfo& info = inspection.info;
-  const std::string title = EscapeHtml(uri);
+  const std::string title = EscapeMarkup(uri);
   std::string html =
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>" +
       title + "</title><style>" + kStyle + "</style></head><body>\n<h1>" + title + "</h1>\n<p>" +
-      EscapeHtml(
+      EscapeMarkup(
           "Format " + std::string(EnumName(inspection.format)) + ", samples of shape " +
           ShapeText(info.feature_shape) + ", " +
           (info.classes > 0 ? std::to_string(info.classes) + " classes" : "numeric targets") +
           ", " + std::to_string(info.bytes) + " bytes of training files") +
       ".</p>\n<p class=\"soft\">Checksum " + Hex64(inspection.checksum) + "</p>\n";
   for (const std::string& warning : inspection.warnings) {
-    html += "<p class=\"warning\">" + EscapeHtml(warning) + "</p>\n";
+    html += "<p class=\"warning\">" + EscapeMarkup(warning) + "</p>\n";
   }
   html += PictureSection(inspection);
   html += SetSection("Training set", inspection.train, info.class_names);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/base/html.h"
+#include "common/base/markup.h"
 #include "common/json/dump_json.h"
 #include "operator/cli/report/report_values.h"
 
@@ -22,9 +22,9 @@ body{margin:0;background:var(--bg);color:var(--ink);font:15px/1.5 system-ui,-app
 main{max-width:1180px;margin:0 auto;padding:24px 16px 48px}
 h1{font-size:24px;margin:0}h2{font-size:16px;margin:0 0 8px}
 .sub{color:var(--soft);margin:2px 0 20px}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px;margin-bottom:16px}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(160px,1fr));gap:12px;margin-bottom:16px}
 .tile,.card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 14px}
-.tile .name{color:var(--soft);font-size:13px}.tile .value{font-size:22px;font-weight:600;font-variant-numeric:tabular-nums}
+.tile .name{color:var(--soft);font-size:13px}.tile .value{font-size:20px;overflow-wrap:anywhere;font-weight:600;font-variant-numeric:tabular-nums}
 .tile .note{color:var(--soft);font-size:13px}
 .grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:16px}
 .wide{grid-column:1/-1}
@@ -46,15 +46,15 @@ th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:5
 )css";
 
 std::string Tile(const std::string& name, const std::string& value, const std::string& note) {
-  return "<div class=\"tile\"><div class=\"name\">" + EscapeHtml(name) +
-         "</div><div class=\"value\">" + EscapeHtml(value) + "</div><div class=\"note\">" +
-         EscapeHtml(note) + "</div></div>";
+  return "<div class=\"tile\"><div class=\"name\">" + EscapeMarkup(name) +
+         "</div><div class=\"value\">" + EscapeMarkup(value) + "</div><div class=\"note\">" +
+         EscapeMarkup(note) + "</div></div>";
 }
 
 // A figure in its card, or a sentence where there is nothing to draw.
 std::string Card(const std::string& content, const std::string& missing, bool wide = false) {
   return std::string("<section class=\"card") + (wide ? " wide" : "") + "\">" +
-         (content.empty() ? "<p class=\"sub\">" + EscapeHtml(missing) + "</p>" : content) +
+         (content.empty() ? "<p class=\"sub\">" + EscapeMarkup(missing) + "</p>" : content) +
          "</section>";
 }
 
@@ -96,7 +96,7 @@ std::string Tiles(const Json& report) {
   }
   tiles += Tile("Slices", TextAt(report, "slices"), "restarts " + TextAt(report, "restarts"));
   const std::string before = DescribeBeforePlan(report);
-  return (before.empty() ? "" : "<p class=\"sub\">" + EscapeHtml(before) + "</p>") +
+  return (before.empty() ? "" : "<p class=\"sub\">" + EscapeMarkup(before) + "</p>") +
          "<div class=\"tiles\">" + tiles + "</div>";
 }
 
@@ -247,9 +247,9 @@ std::string Requests(const Json& report) {
          FormatNumber(iterations, 7) + " iterations</th><th>counted</th></tr>" + rows +
          "</table></div><p class=\"key\">The first two columns are the formulas; counted includes "
          "checkpoints, data and records. Misses " +
-         EscapeHtml(TextAt(report, "store.misses")) + ", retries " +
-         EscapeHtml(TextAt(report, "store.retries")) +
-         (live.empty() ? "" : ", most live objects " + EscapeHtml(live)) + ".</p>";
+         EscapeMarkup(TextAt(report, "store.misses")) + ", retries " +
+         EscapeMarkup(TextAt(report, "store.retries")) +
+         (live.empty() ? "" : ", most live objects " + EscapeMarkup(live)) + ".</p>";
 }
 
 // What the functions of both roles spent in each phase.
@@ -282,11 +282,11 @@ std::string Revisions(const Json& report) {
   for (const Json& plan : plans) {
     const auto show = [&](const char* path, const auto& format) {
       const auto value = NumberAt(plan, path);
-      return "<td>" + (value ? EscapeHtml(format(*value)) : "-") + "</td>";
+      return "<td>" + (value ? EscapeMarkup(format(*value)) : "-") + "</td>";
     };
-    rows += "<tr><td>" + EscapeHtml(TextAt(plan, "revision")) + "</td><td>" +
-            EscapeHtml(TextAt(plan, "firstIteration")) + "</td><td>" +
-            EscapeHtml(TextAt(plan, "functions")) + " × " + EscapeHtml(TextAt(plan, "memory")) +
+    rows += "<tr><td>" + EscapeMarkup(TextAt(plan, "revision")) + "</td><td>" +
+            EscapeMarkup(TextAt(plan, "firstIteration")) + "</td><td>" +
+            EscapeMarkup(TextAt(plan, "functions")) + " × " + EscapeMarkup(TextAt(plan, "memory")) +
             "</td>" + show("predicted.seconds", FormatSeconds) +
             show("predicted.cost", CostFormat(report)) + show("actual.seconds", FormatSeconds) +
             show("actual.cost", CostFormat(report)) + "</tr>";
@@ -301,7 +301,8 @@ std::string PlanCard(const Json& report) {
   std::string binding;
   for (const Json& name : ListAt(report, "binding")) {
     binding += "<span class=\"tag\">" +
-               EscapeHtml(name.is_string() ? name.get<std::string>() : DumpJson(name)) + "</span>";
+               EscapeMarkup(name.is_string() ? name.get<std::string>() : DumpJson(name)) +
+               "</span>";
   }
   std::string rows;
   for (const auto& [name, path] : {std::pair{"workers", "plan.functions"},
@@ -321,7 +322,7 @@ std::string PlanCard(const Json& report) {
                                    {"parameters", "model.parameters"}}) {
     const std::string value = TextAt(report, path);
     if (value.empty()) continue;
-    rows += std::string("<tr><td>") + name + "</td><td>" + EscapeHtml(value) + "</td></tr>";
+    rows += std::string("<tr><td>") + name + "</td><td>" + EscapeMarkup(value) + "</td></tr>";
   }
   for (const auto& [role, name] :
        {std::pair{"workers", "a worker used"}, {"servers", "a server used"}}) {
@@ -347,10 +348,10 @@ std::string RenderReportHtml(const Json& report) {
       "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light "
       "dark\"><link rel=\"icon\" href=\"data:,\"><title>" +
-      EscapeHtml(name) + " - run report</title><style>" + kStyle +
-      "</style></head><body><main><h1>" + EscapeHtml(name) +
+      EscapeMarkup(name) + " - run report</title><style>" + kStyle +
+      "</style></head><body><main><h1>" + EscapeMarkup(name) +
       "</h1><p class=\"sub\"><span class=\"" + (outcome == "Complete" ? "good" : "bad") + "\">" +
-      EscapeHtml(outcome) + "</span> " + EscapeHtml(message) + "</p>";
+      EscapeMarkup(outcome) + "</span> " + EscapeMarkup(message) + "</p>";
   html += Tiles(report) + "<div class=\"grid\">";
   html += Card(LossChart(report), "No iteration was completed.");
   html += Card(TestChart(report), "No test set was evaluated.");

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "common/base/html.h"
+#include "common/base/markup.h"
 
 namespace lambdadnn {
 namespace {
@@ -42,7 +42,7 @@ struct Scale {
 std::string Text(double x, double y, std::string_view anchor, std::string_view css_class,
                  std::string_view text) {
   return "<text x=\"" + Coordinate(x) + "\" y=\"" + Coordinate(y) + "\" text-anchor=\"" +
-         std::string(anchor) + "\" class=\"" + std::string(css_class) + "\">" + EscapeHtml(text) +
+         std::string(anchor) + "\" class=\"" + std::string(css_class) + "\">" + EscapeMarkup(text) +
          "</text>";
 }
 
@@ -56,14 +56,14 @@ std::string Rect(double x, double y, double width, double height, std::string_vi
                  std::string_view tooltip) {
   return "<rect x=\"" + Coordinate(x) + "\" y=\"" + Coordinate(y) + "\" width=\"" +
          Coordinate(std::max(width, 0.8)) + "\" height=\"" + Coordinate(height) +
-         "\" rx=\"2\" class=\"" + std::string(css_class) + "\"><title>" + EscapeHtml(tooltip) +
+         "\" rx=\"2\" class=\"" + std::string(css_class) + "\"><title>" + EscapeMarkup(tooltip) +
          "</title></rect>";
 }
 
 std::string Open(double width, double height, const std::string& title) {
   return "<svg viewBox=\"0 0 " + Coordinate(width) + " " + Coordinate(height) +
-         "\" role=\"img\" aria-label=\"" + EscapeHtml(title) + "\"><title>" + EscapeHtml(title) +
-         "</title>" + Text(0, 16, "start", "figure-title", title);
+         "\" role=\"img\" aria-label=\"" + EscapeMarkup(title) + "\"><title>" +
+         EscapeMarkup(title) + "</title>" + Text(0, 16, "start", "figure-title", title);
 }
 
 // Grid, tick labels and axis names of a plot with two numeric axes; `whole_x` leaves out fractions
@@ -249,7 +249,7 @@ std::string RenderTimeline(const std::string& title, const std::vector<TimelineR
     }
     for (const auto& [time, label] : row.marks) {
       svg += "<path d=\"M" + Coordinate(x(time)) + " " + Coordinate(y + 1) +
-             "l5 10l-5 10l-5 -10z\" class=\"fill-mark\"><title>" + EscapeHtml(label) +
+             "l5 10l-5 10l-5 -10z\" class=\"fill-mark\"><title>" + EscapeMarkup(label) +
              "</title></path>";
     }
     y += kRowHeight;
@@ -276,12 +276,13 @@ std::string RenderScatter(const std::string& title, const std::string& x_label,
       if (point.chosen != chosen) continue;
       svg += "<circle cx=\"" + Coordinate(x(point.x)) + "\" cy=\"" + Coordinate(y(point.y)) +
              "\" r=\"" + (chosen ? "8" : "4.5") + "\" class=\"" +
-             (chosen ? "fill-mark" : "fill-series-1") + "\"><title>" + EscapeHtml(point.label) +
+             (chosen ? "fill-mark" : "fill-series-1") + "\"><title>" + EscapeMarkup(point.label) +
              "</title></circle>";
       if (!chosen) continue;
       const bool right = x(point.x) < kWidth / 2;
-      svg += Text(x(point.x) + (right ? 12 : -12), y(point.y) + 20, right ? "start" : "end",
-                  "label", "chosen: " + point.label);
+      const bool at_the_axis = y(point.y) > kHeight - kBottom - 30;
+      svg += Text(x(point.x) + (right ? 12 : -12), y(point.y) + (at_the_axis ? -12 : 20),
+                  right ? "start" : "end", "label", "chosen: " + point.label);
     }
   }
   return svg + "</svg>";

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "common/base/markup.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -54,7 +56,7 @@ TEST(S3Xml, RefusesWhatIsNotWellFormed) {
 }
 
 RC_GTEST_PROP(S3Xml, EscapedTextComesBack, (const std::string& text)) {
-  const Result<XmlElement> root = ParseXml("<a>" + EscapeXml(text) + "</a>");
+  const Result<XmlElement> root = ParseXml("<a>" + EscapeMarkup(text) + "</a>");
   RC_ASSERT(root.ok());
   RC_ASSERT(root->text == text);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/base/html.h"
+#include "common/base/markup.h"
 
 namespace lambdadnn {
 
-std::string EscapeHtml(std::string_view text) {
+std::string EscapeMarkup(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
     switch (c) {
