@@ -19,8 +19,6 @@ import sys
 import threading
 import time
 
-import boto3
-
 import many_jobs
 import network
 import pod_processes
@@ -194,15 +192,6 @@ class Tenants(ChartCase):
     def goes_on_of(self, user, name):
         return self.at(user, name, self.of(user, name)["status"]["progress"]["iteration"] + 20)
 
-    def put(self, key, body):
-        """An object in the bucket DATA."""
-        def put():
-            boto3.client("s3", endpoint_url=f"http://{settings.S3_ADDRESS}", region_name="us-east-1",
-                         aws_access_key_id=settings.S3_USER,
-                         aws_secret_access_key=settings.S3_PASSWORD).put_object(
-                             Bucket=DATA, Key=key, Body=body)
-        self.cluster.network.call(network.LAB, put)
-
     def served(self):
         """Seconds until the operator asks for the functions of a small job of bob, and until these run: the
         medians of three."""
@@ -292,7 +281,7 @@ class Tenants(ChartCase):
         for data in ("a*b", "${aws:username}"):
             for file, header, content in (("images-idx3", (0x803, 10, 28, 28), bytes(7840)),
                                           ("labels-idx1", (0x801, 10), bytes(range(10)))):
-                self.put(f"{SPACES['alice']}/{data}/train-{file}-ubyte",
+                self.put(DATA, f"{SPACES['alice']}/{data}/train-{file}-ubyte",
                          struct.pack(f">{len(header)}I", *header) + content)
         for name, wanted in forced.items():
             self.submit("alice", name, wanted)
@@ -406,9 +395,9 @@ class Tenants(ChartCase):
 
     def test_10_a_manifest_of_a_million_brackets_fails_its_job(self):
         folder = f"{SPACES['alice']}/nested"
-        self.put(f"{folder}/checkpoints/5/r1.i1/manifest.json",
+        self.put(DATA, f"{folder}/checkpoints/5/r1.i1/manifest.json",
                  b'{"checksum":"x","a":' + b"[" * DEPTH + b"]" * DEPTH + b"}")
-        self.put(f"{folder}-wide/checkpoints/5/r1.i1/manifest.json", b'{"a":"' + b"x" * (4 << 20) + b'"}')
+        self.put(DATA, f"{folder}-wide/checkpoints/5/r1.i1/manifest.json", b'{"a":"' + b"x" * (4 << 20) + b'"}')
         for name, where in (("nested", folder), ("wide", f"{folder}-wide")):
             self.submit("alice", name, small(checkpoint={"resumeFrom": f"s3://{DATA}/{where}"}))
             told = self.message("alice", name, "ResumeFromUnusable")

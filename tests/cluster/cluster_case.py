@@ -10,6 +10,8 @@ import tempfile
 import time
 import unittest
 
+import boto3
+
 import cluster as whole
 import job_crd
 import network
@@ -67,6 +69,13 @@ class ClusterCase(unittest.TestCase):
     def make_bucket(cls, name):
         """In the cluster's MinIO, which takes a folder for one."""
         (cls.config.run / "objects" / name).mkdir(exist_ok=True)
+
+    def put(self, bucket, key, body):
+        """An object there."""
+        self.cluster.network.call(network.LAB, lambda: boto3.client(
+            "s3", endpoint_url=f"http://{settings.S3_ADDRESS}", region_name="us-east-1",
+            aws_access_key_id=settings.S3_USER, aws_secret_access_key=settings.S3_PASSWORD).put_object(
+                Bucket=bucket, Key=key, Body=body))
 
     @classmethod
     def make_store_secret(cls, name, namespace="default", credentials=None):

@@ -20,6 +20,7 @@ import yaml
 import network
 import settings
 from cluster_case import IMAGES, ROOT, BesideOperator, images_of, jobs_in
+from memory import mebibytes
 from options import OPTIONS
 
 # The project's version, which the chart's default is, too.
@@ -55,6 +56,15 @@ def spec(epochs):
                     "trainingRate": {"slope": "2", "intercept": "0"}},
         "checkpoint": {"intervalSeconds": 2, "keep": 2},
     }
+
+
+def pinned_to(plan, wanted, least_mib=512):
+    """The spec `wanted` with what trains to the same bits as this plan of a job. Memory changes no bit, and one machine
+    has a range of its own."""
+    memory = f"{max(mebibytes(plan['memory']), least_mib)}Mi"
+    aggregation = {key: plan["aggregation"][key] for key in ("layers", "placement", "shards", "spread")}
+    return {**wanted, "objective": {"fixed": {"functions": plan["functions"], "memory": memory}},
+            "aggregation": aggregation | {key: plan[key] for key in ("serverMemory",) if key in plan}}
 
 
 def programs_of(images, folder):

@@ -18,7 +18,6 @@ import network
 import on_pods
 import settings
 from cluster_case import ROOT, ClusterCase
-from memory import mebibytes
 
 FETCHED = ROOT / "runs/digits"
 # What a user fills in, and the one command that ends by the user's hand alone.
@@ -94,16 +93,9 @@ class Typed(ClusterCase):
 
     def digest_of_its_plan(self):
         job = json.loads(self.kube.kubectl("get", "stj", "digits", "-o", "json").stdout)
-        plan = job["status"]["plan"]
-        pinned = yaml.safe_load((ROOT / self.EXAMPLE).read_text())
-        # Memory changes no bit, and one machine has a range of its own.
-        pinned["spec"] |= {
-            "objective": {"fixed": {"functions": plan["functions"],
-                                    "memory": f"{max(mebibytes(plan['memory']), 512)}Mi"}},
-            "aggregation": {key: plan["aggregation"][key] for key in ("layers", "placement", "shards", "spread")}
-            | {key: plan[key] for key in ("serverMemory",) if key in plan}}
-        report = on_pods.report_of_run(self.folder / "usr/bin/lambdadnn", "pinned", pinned["spec"],
-                                       self.folder)
+        wanted = yaml.safe_load((ROOT / self.EXAMPLE).read_text())["spec"]
+        report = on_pods.report_of_run(self.folder / "usr/bin/lambdadnn", "pinned",
+                                       on_pods.pinned_to(job["status"]["plan"], wanted), self.folder)
         return report["model"]["digest"]
 
 

@@ -6,13 +6,20 @@ On a cluster of its own, or on the one that LAMBDADNN_CLUSTER_DIR names, which s
 told by on_pods.py; chaos_test.py disturbs such jobs.
 """
 
+import shutil
+import subprocess
+import sys
+
+import yaml
+
 import cgroups
 import network
 import pod_processes
 import settings
 from cluster_api import condition
+from cluster_case import ROOT
 from faults import Faults
-from on_pods import PODS, SECRETS, SERVICES, TAG, OnPods
+from on_pods import PODS, SECRETS, SERVICES, TAG, OnPods, pinned_to
 from s3_servers import BUCKET, ROOT_SECRET, CountingProxy, RealServer
 
 ACTIVATOR = ("-n", "knative-serving", "deployment/activator")
@@ -252,6 +259,43 @@ class Training(OnPods):
             print(said, flush=True)
             self.assertRegex(said, r"LAMBDADNN_DEVICE=cuda: LibTorch \S+ of this program has no CUDA; .+, or train "
                                    r"with LAMBDADNN_DEVICE=cpu")
+
+    def test_8_a_module_of_ones_own(self):
+        """The example of docs/models.md typed as it says, from a plain PyTorch file to `kubectl apply` and back; and a
+        module with outputs for fewer classes, which ends its job with a sentence."""
+        folder = self.folder / "torchscript"
+        shutil.copytree(ROOT / "examples/models/torchscript", folder)
+
+        def python(*arguments):
+            done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True)
+            self.assertEqual(0, done.returncode, done.stderr)
+            return done.stdout
+
+        python("module.py")
+        self.put(self.BUCKET, "module.pt", (folder / "module.pt").read_bytes())
+        job = yaml.safe_load((folder / "job.yaml").read_text())
+        wanted = job["spec"] = {**job["spec"], "model": {"torchScript": {"uri": f"s3://{self.BUCKET}/module.pt"}}}
+        name = job["metadata"]["name"]
+        self.addCleanup(self.remove, name)
+        store = {"endpoint": f"http://{settings.S3_ADDRESS}", "bucket": self.BUCKET, "prefix": "jobs",
+                 "credentialsSecretRef": {"name": "store"}}
+        self.kube.apply(yaml.safe_dump({**job, "spec": {**wanted, "objectStore": store}}))
+        status = self.complete(name)["status"]
+        report = self.report(name)
+        self.assertGreater(report["metrics"]["testAccuracy"], 0.8)
+        said = python("module.py", str(self.folder / f"report-{name}/model.pt"))
+        self.assertIn("norm.running_mean [8]", said)
+        here = {**pinned_to(status["plan"], wanted), "model": {"torchScript": {"uri": str(folder / "module.pt")}}}
+        self.assertEqual(self.run_here("own-module", here)["model"]["digest"], status["model"]["digest"])
+        self.nothing_left(name)
+
+        python("-c", "import module, torch; digits = module.Digits(); digits.classes = torch.nn.Linear(392, 7)\n"
+               "torch.jit.script(digits).save('narrow.pt')")
+        self.put(self.BUCKET, "narrow.pt", (folder / "narrow.pt").read_bytes())
+        self.create_of("narrow", {**wanted, "model": {"torchScript": {"uri": f"s3://{self.BUCKET}/narrow.pt"}}})
+        said = self.wait("narrow is told", lambda: self.message("narrow", "Failed", "True"))
+        print(said, flush=True)
+        self.assertIn("change the module's last layer", said)
 
     def message(self, name, kind, status):
         for each in self.job(name).get("status", {}).get("conditions", []):
