@@ -27,7 +27,7 @@ import record
 sys.path.extend([str(prediction_records.ROOT / folder) for folder in ("tests/integration", "tests/support")])
 
 PIXELS = 3 * 32 * 32
-PLATFORM = {"memory": {"min": "256Mi", "max": "4Gi", "step": "64Mi"}, "milliCpuPerGiB": 500, "maxFunctions": 8,
+PLATFORM = {"memory": {"min": "256Mi", "max": "4Gi", "step": "64Mi"}, "milliCpuPerGiB": 400, "maxFunctions": 8,
             "prices": {"currency": "USD", "gibSecond": "0.0000166667"}}
 
 
