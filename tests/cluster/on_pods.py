@@ -58,10 +58,10 @@ def spec(epochs):
     }
 
 
-def pinned_to(plan, wanted, least_mib=512):
+def pinned_to(plan, wanted):
     """The spec `wanted` with what trains to the same bits as this plan of a job. Memory changes no bit, and one machine
     has a range of its own."""
-    memory = f"{max(mebibytes(plan['memory']), least_mib)}Mi"
+    memory = f"{max(mebibytes(plan['memory']), 512)}Mi"
     aggregation = {key: plan["aggregation"][key] for key in ("layers", "placement", "shards", "spread")}
     return {**wanted, "objective": {"fixed": {"functions": plan["functions"], "memory": memory}},
             "aggregation": aggregation | {key: plan[key] for key in ("serverMemory",) if key in plan}}
