@@ -297,14 +297,17 @@ class Cluster:
         return None
 
     def wait_complete(self, name, namespace="default", seconds=120):
-        done = self.kubectl("wait", "--for=condition=Complete", f"stj/{name}", "-n", namespace,
-                            f"--timeout={seconds}s", check=False)
-        if done.returncode != 0:
+        deadline = time.monotonic() + seconds
+        while True:
             job = self.get(name, namespace)
-            raise AssertionError(f"{name} is not Complete: {done.stderr}\n"
-                                 f"{json.dumps(job and job.get('status'), indent=1)[-3000:]}\n"
-                                 f"{self.tails()}")
-        return self.get(name, namespace)
+            if job and self.condition(job, "Complete"):
+                return job
+            failed = job and self.condition(job, "Failed")
+            if failed or time.monotonic() > deadline:
+                raise AssertionError(
+                    f"{name} {failed['message'] if failed else f'is not Complete in {seconds} s'}\n"
+                    f"{json.dumps(job and job.get('status'), indent=1)[-3000:]}\n{self.tails()}")
+            time.sleep(0.1)
 
     def functions(self):
         return processes(*FUNCTION_PROGRAMS, mark=str(self.folder))
