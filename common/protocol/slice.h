@@ -257,7 +257,8 @@ struct SliceRecord {
   // peerObjectBytes, peersConnected, peersLost, peersUnread, peersRefused (docs/formats.md,
   // "Slices").
   std::map<std::string, double> metrics;
-  // Role profile: seconds of a step, the mean of so many that there are a few dozen entries.
+  // Role profile: seconds of a step without the stalls of a quota, the mean of so many that there
+  // are a few dozen entries.
   std::vector<double> profile_iteration_seconds;
   double profile_evaluation_samples_per_second = 0;
 };

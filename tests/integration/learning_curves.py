@@ -42,7 +42,15 @@ def builtin(name, **parameters):
     return {"builtin": {"name": name, "parameters": parameters}}
 
 
+def falling(**optimizer):
+    """A learning rate that ends at nothing, so that the last metrics depend little on the order of the samples."""
+    return {**optimizer, "schedule": {"name": "OneCycle"}}
+
+
 PIXELS = {"classes": 10, "normalize": {"mean": "0", "standardDeviation": "16"}}
+DIGITS = falling(name="SGD", learningRate="0.1", momentum="0.9")
+IMAGES = falling(name="Adam", learningRate="0.003")
+TEXTS = {"format": "Text", "text": {"vocabulary": "vocab.txt", "maxTokens": 16}}
 FAMILIES = (
     Family("logistic, breast cancer", "breast-cancer", builtin("logistic"),
            {"epochs": 60, "globalBatchSize": 455, "optimizer": SGD}, "testAccuracy", 0.95, dataset={"classes": 2}),
@@ -53,6 +61,22 @@ FAMILIES = (
     Family("cnn1d, digits", "digits", builtin("cnn1d"),
            {"epochs": 12, "globalBatchSize": 64, "optimizer": SGD}, "testAccuracy", 0.93,
            dataset={**PIXELS, "uri": "sequences"}),
+    Family("mlp, digits", "digits", builtin("mlp"), {"epochs": 20, "globalBatchSize": 64, "optimizer": DIGITS},
+           "testAccuracy", 0.95, dataset=PIXELS),
+    Family("cnn, digits", "digits", builtin("cnn", kernel=3, padding=1),
+           {"epochs": 20, "globalBatchSize": 64, "optimizer": DIGITS}, "testAccuracy", 0.97, dataset=PIXELS),
+    Family("resnet18, digits", "digits", builtin("resnet18"),
+           {"epochs": 6, "globalBatchSize": 64, "optimizer": IMAGES}, "testAccuracy", 0.97, 1024, dataset=PIXELS),
+    Family("resnet50, digits", "digits", builtin("resnet50"),
+           {"epochs": 6, "globalBatchSize": 64, "optimizer": IMAGES}, "testAccuracy", 0.95, 2048, dataset=PIXELS),
+    Family("mobilenet, digits", "digits", builtin("mobilenet"),
+           {"epochs": 12, "globalBatchSize": 64, "optimizer": IMAGES}, "testAccuracy", 0.95, 1024, dataset=PIXELS),
+    Family("textcnn, made texts", "texts", builtin("textcnn", embedding=32, width=16),
+           {"epochs": 8, "globalBatchSize": 64, "optimizer": falling(name="Adam", learningRate="0.01")},
+           "testAccuracy", 0.95, dataset=TEXTS),
+    Family("a module of one's own, digits", "digits", {"torchScript": {"uri": "module.pt"}},
+           {"epochs": 20, "globalBatchSize": 64, "optimizer": DIGITS}, "testAccuracy", 0.97,
+           dataset={**PIXELS, "featureShape": [1, 8, 8]}),
 )
 
 
@@ -98,7 +122,37 @@ def write_digits(folder):
         (folder / f"sequences/y_{name}.npy").write_bytes((folder / f"digits/y_{name}.npy").read_bytes())
 
 
-WRITERS = {"breast-cancer": write_breast_cancer, "diabetes": write_diabetes, "digits": write_digits}
+    save_module(folder / "module.pt")
+
+
+def save_module(path):
+    """A convolution with batch norm and a layer for ten classes, as a user writes them."""
+    import torch
+
+    torch.manual_seed(1)
+    module = torch.nn.Sequential(torch.nn.Conv2d(1, 16, 3, padding=1), torch.nn.BatchNorm2d(16), torch.nn.ReLU(),
+                                 torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(16 * 4 * 4, 10))
+    torch.jit.script(module).save(str(path))
+
+
+def write_texts(folder):
+    """Texts of three classes: three words in ten are of their class, the others of all."""
+    (folder / "texts").mkdir()
+    random = numpy.random.RandomState(0)
+    words = {kind: [f"{kind}{number}" for number in range(40)] for kind in ("all", "sport", "money", "weather")}
+    for name, count in (("train", 1800), ("test", 450)):
+        lines = []
+        for number in range(count):
+            kind = ("sport", "money", "weather")[number % 3]
+            own = random.rand(random.randint(8, 16)) < 0.3
+            text = (words[kind if word else "all"][random.randint(40)] for word in own)
+            lines.append(f"__label__{kind} {' '.join(text)}\n")
+        (folder / f"texts/{name}.txt").write_text("".join(lines))
+    (folder / "texts/vocab.txt").write_text("\n".join(["<pad>", "<unk>"] + sum(words.values(), [])) + "\n")
+
+
+WRITERS = {"breast-cancer": write_breast_cancer, "diabetes": write_diabetes, "digits": write_digits,
+           "texts": write_texts}
 
 
 class Curves:

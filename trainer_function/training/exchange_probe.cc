@@ -214,7 +214,7 @@ Status ExchangeProbe::MeasureBesideNeighbour(double step_cpu_seconds,
   record_.metrics["pushCpuSecondsPerByte"] =
       std::max(0.0, large.push + large.discard - small.push - small.discard) / bytes;
   record_.metrics["pullCpuSecondsPerByte"] = std::max(0.0, large.pull - small.pull) / bytes;
-  // Where there are connections, MeasureHosts tells it of whole functions.
+  // Where there are connections, HostProbes tells it of whole functions.
   if (environment_.peers.open_own || step_cpu_seconds > kLongStepCpuSeconds) return OkStatus();
   LDNN_ASSIGN_OR_RETURN(const double within, TimeWithinSteps(step));
   record_.metrics["disturbedCpuSeconds"] =

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "common/base/process_usage.h"
@@ -20,15 +21,16 @@ namespace {
 
 // No more than have begun after so many seconds where the quota is small, but for a few. The first
 // ones warm up, and at the last one the roles end.
-constexpr int64_t kIterations = 24;
-constexpr int64_t kFewestIterations = 9;
-constexpr size_t kWarmUp = 3;
-constexpr double kMostSeconds = 1;
+constexpr int64_t kIterations = 12;
+constexpr int64_t kFewestIterations = 5;
+constexpr size_t kWarmUp = 2;
+constexpr double kMostSeconds = 0.4;
 // Of so many elements bytes show beside all else; more show nothing new, and the function has
 // memory for these.
 constexpr int64_t kFewestElements = 1 << 16;
 constexpr int64_t kMostElements = 1 << 19;
 constexpr float kGradient = 1e-3F;
+constexpr TransportKind kPairTransports[] = {TransportKind::kDirect, TransportKind::kObjectStore};
 
 // One step after the other, as there is one model.
 class Turns {
@@ -53,19 +55,15 @@ class Turns {
   bool taken_ = false;
 };
 
-// Of an iteration, its step included, and of the step.
-struct CpuSeconds {
-  double iteration = 0;
-  double step = 0;
-};
-
 class HostProbe {
  public:
   HostProbe(const RoleContext& context, const TrainingEnvironment& environment,
-            const ProbedStep& step, int functions, TransportKind transport, int64_t elements)
+            const ProbedStep& step, double step_cpu_seconds, int functions, TransportKind transport,
+            int64_t elements)
       : context_(context),
         environment_(environment),
         step_(step),
+        step_cpu_seconds_(step_cpu_seconds),
         turns_(context.runtime.executor),
         gradient_(std::make_shared<const std::vector<float>>(elements, kGradient)) {
     SliceRequest request = ProbedSlice(context.request, "hosts", elements, kIterations);
@@ -85,7 +83,7 @@ class HostProbe {
   }
 
   // Of each function: means, since a quota counts all.
-  Result<CpuSeconds> Measure() {
+  Result<HostCpuSeconds> Measure() {
     LDNN_RETURN_IF_ERROR(Connect());
     const Status measured = [&]() -> Status {
       PhaseMeter unused = NewPhases();
@@ -98,10 +96,10 @@ class HostProbe {
     LDNN_RETURN_IF_ERROR(deleted);
     const size_t last = until_.size() - 2;
     const auto iterations = static_cast<double>((last - kWarmUp) * members_.size());
-    const CpuSeconds& begin = until_[kWarmUp];
-    const CpuSeconds& end = until_[last];
-    return CpuSeconds{(end.iteration - begin.iteration) / iterations,
-                      (end.step - begin.step) / iterations};
+    const HostCpuSeconds& begin = until_[kWarmUp];
+    const HostCpuSeconds& end = until_[last];
+    return HostCpuSeconds{(end.iteration - begin.iteration) / iterations,
+                          (end.step - begin.step) / iterations};
   }
 
  private:
@@ -185,7 +183,7 @@ class HostProbe {
   Status TakeStep() {
     const double before = ThreadCpuSeconds();
     const Status status = step_.run();
-    const double seconds = step_.one_thread ? ThreadCpuSeconds() - before : step_.cpu_seconds;
+    const double seconds = step_.one_thread ? ThreadCpuSeconds() - before : step_cpu_seconds_;
     steps_cpu_seconds_.fetch_add(seconds);
     return status;
   }
@@ -214,6 +212,7 @@ class HostProbe {
   const RoleContext& context_;
   const TrainingEnvironment& environment_;
   const ProbedStep& step_;
+  const double step_cpu_seconds_;
   Turns turns_;
   const SharedFloats gradient_;
   std::vector<Member> members_;
@@ -221,45 +220,73 @@ class HostProbe {
   std::atomic<bool> is_late_{false};
   std::atomic<double> steps_cpu_seconds_{0};
   // Of this process, after each iteration of the first function.
-  std::vector<CpuSeconds> until_;
+  std::vector<HostCpuSeconds> until_;
 };
+
+double BesideStep(const HostCpuSeconds& all) { return std::max(0.0, all.iteration - all.step); }
 
 }  // namespace
 
-Status MeasureHosts(const RoleContext& context, const TrainingEnvironment& environment,
-                    const ProbedStep& step, int64_t parameters, SliceRecord* record) {
-  if (environment.cpu_seconds() <= 0) return OkStatus();
-  const PhaseScope scope(context.phases, Phase::kMerge);
-  const auto measure = [&](int functions, TransportKind transport, int64_t elements) {
-    return HostProbe(context, environment, step, functions, transport, elements).Measure();
-  };
-  const auto beside_step = [](const CpuSeconds& all) {
-    return std::max(0.0, all.iteration - all.step);
-  };
-  auto& metrics = record->metrics;
-  const int64_t probed = std::clamp<int64_t>(parameters, 1, kMostElements);
-  LDNN_ASSIGN_OR_RETURN(const CpuSeconds alone, measure(1, TransportKind::kObjectStore, probed));
-  // A step that this disturbs is counted here.
-  metrics["aloneCpuSeconds"] = std::max(0.0, alone.iteration - step.cpu_seconds) *
-                               static_cast<double>(parameters) / static_cast<double>(probed);
-  if (!environment.peers.open_own) return OkStatus();
-
-  const int64_t whole = std::max(probed, kFewestElements);
-  double disturbed = 0;
-  for (const TransportKind transport : {TransportKind::kDirect, TransportKind::kObjectStore}) {
-    LDNN_ASSIGN_OR_RETURN(const CpuSeconds pair, measure(2, transport, 2));
-    LDNN_ASSIGN_OR_RETURN(const CpuSeconds pair_whole, measure(2, transport, whole));
-    const std::string name = transport == TransportKind::kDirect ? "directPair" : "storePair";
-    metrics[name + "CpuSeconds"] = beside_step(pair);
-    metrics[name + "CpuSecondsPerByte"] =
-        std::max(0.0, beside_step(pair_whole) - beside_step(pair)) /
-        static_cast<double>((whole - 2) * kFloatBytes);
-    disturbed += std::max(0.0, pair_whole.step - step.cpu_seconds) / 2;
+HostProbes::HostProbes(const RoleContext& context, const TrainingEnvironment& environment,
+                       ProbedStep step, int64_t parameters)
+    : context_(context),
+      environment_(environment),
+      step_(std::move(step)),
+      parameters_(parameters),
+      elements_(std::clamp<int64_t>(parameters, 1, kMostElements)),
+      pair_elements_(std::max(elements_, kFewestElements)) {
+  ways_.push_back({1, TransportKind::kObjectStore, elements_});
+  if (!environment.peers.open_own) return;
+  for (const TransportKind transport : kPairTransports) {
+    ways_.push_back({2, transport, 2});
+    ways_.push_back({2, transport, pair_elements_});
   }
-  if (step.run) metrics["disturbedCpuSeconds"] = disturbed;
-  LDNN_ASSIGN_OR_RETURN(const CpuSeconds four, measure(4, TransportKind::kDirect, 4));
-  metrics["directFourCpuSeconds"] = beside_step(four);
+  ways_.push_back({4, TransportKind::kDirect, 4});
+}
+
+Status HostProbes::Measure(double step_cpu_seconds) {
+  if (environment_.cpu_seconds() <= 0) return OkStatus();
+  const PhaseScope scope(context_.phases, Phase::kMerge);
+  for (Way& way : ways_) {
+    HostProbe probe(context_, environment_, step_, step_cpu_seconds, way.functions, way.transport,
+                    way.elements);
+    LDNN_ASSIGN_OR_RETURN(const HostCpuSeconds measured, probe.Measure());
+    way.sum.iteration += measured.iteration;
+    way.sum.step += measured.step;
+    ++way.measured;
+  }
   return OkStatus();
+}
+
+HostCpuSeconds HostProbes::MeanOf(int functions, TransportKind transport, int64_t elements) const {
+  const auto way = std::ranges::find_if(ways_, [&](const Way& each) {
+    return each.functions == functions && each.transport == transport && each.elements == elements;
+  });
+  const double measured = way->measured;
+  return {way->sum.iteration / measured, way->sum.step / measured};
+}
+
+void HostProbes::Record(double step_cpu_seconds, SliceRecord* record) const {
+  if (ways_.front().measured == 0) return;
+  auto& metrics = record->metrics;
+  const HostCpuSeconds alone = MeanOf(1, TransportKind::kObjectStore, elements_);
+  // A step that this disturbs is counted here.
+  metrics["aloneCpuSeconds"] = std::max(0.0, alone.iteration - step_cpu_seconds) *
+                               static_cast<double>(parameters_) / static_cast<double>(elements_);
+  if (!environment_.peers.open_own) return;
+
+  double disturbed = 0;
+  for (const TransportKind transport : kPairTransports) {
+    const HostCpuSeconds pair = MeanOf(2, transport, 2);
+    const HostCpuSeconds pair_whole = MeanOf(2, transport, pair_elements_);
+    const std::string name = transport == TransportKind::kDirect ? "directPair" : "storePair";
+    metrics[name + "CpuSeconds"] = BesideStep(pair);
+    metrics[name + "CpuSecondsPerByte"] = std::max(0.0, BesideStep(pair_whole) - BesideStep(pair)) /
+                                          static_cast<double>((pair_elements_ - 2) * kFloatBytes);
+    disturbed += std::max(0.0, pair_whole.step - step_cpu_seconds) / std::size(kPairTransports);
+  }
+  if (step_.run) metrics["disturbedCpuSeconds"] = disturbed;
+  metrics["directFourCpuSeconds"] = BesideStep(MeanOf(4, TransportKind::kDirect, 4));
 }
 
 }  // namespace lambdadnn

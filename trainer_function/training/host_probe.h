@@ -4,26 +4,65 @@
 // the training before each exchange. Part of role `profile`.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "trainer_function/training/training_environment.h"
 #include "trainer_function/transport/role_context.h"
 
 namespace lambdadnn {
 
-// A step of the training (none: it is left out), and the CPU seconds that it takes alone.
+// A step of the training (none: it is left out), and whether it computes on the calling thread
+// alone.
 struct ProbedStep {
   std::function<Status()> run;
-  double cpu_seconds = 0;
-  bool one_thread = true;  // it computes on the calling thread alone
+  bool one_thread = true;
 };
 
-// aloneCpuSeconds, directPairCpuSeconds(PerByte), directFourCpuSeconds and, through the store,
-// storePairCpuSeconds(PerByte) (HostCpu, common/plan/exchange_cpu.h): all that an iteration of a
-// function takes beside its step, of several where functions have connections; and of the pairs
-// disturbedCpuSeconds, which the step takes more than alone, their mean. Nothing without a clock of
-// CPU time. `parameters`: of the model. Leaves nothing in the store. On the slice's task.
-Status MeasureHosts(const RoleContext& context, const TrainingEnvironment& environment,
-                    const ProbedStep& step, int64_t parameters, SliceRecord* record);
+// CPU seconds of a function, means of its iterations.
+struct HostCpuSeconds {
+  double iteration = 0;  // with its step
+  double step = 0;
+};
+
+// On the slice's task; leaves nothing in the store.
+class HostProbes {
+ public:
+  // `parameters`: of the model. What is given outlives this.
+  HostProbes(const RoleContext& context, const TrainingEnvironment& environment, ProbedStep step,
+             int64_t parameters);
+
+  // Of each way one measurement, which takes some seconds in all; none without a clock of CPU time.
+  // Another process on the core, or another clock of it, lasts for seconds: measurements with other
+  // work between them count, as means. `step_cpu_seconds`: of a step alone, where it cannot be
+  // measured here.
+  Status Measure(double step_cpu_seconds);
+
+  // aloneCpuSeconds, directPairCpuSeconds(PerByte), directFourCpuSeconds and, through the store,
+  // storePairCpuSeconds(PerByte) (HostCpu, common/plan/exchange_cpu.h): all that an iteration of a
+  // function takes beside its step, of several where functions have connections; and of the pairs
+  // disturbedCpuSeconds, which the step takes more than alone, their mean.
+  void Record(double step_cpu_seconds, SliceRecord* record) const;
+
+ private:
+  struct Way {
+    int functions = 1;
+    TransportKind transport = TransportKind::kObjectStore;
+    int64_t elements = 1;
+    HostCpuSeconds sum = {};
+    int measured = 0;
+  };
+  // Of the measurements.
+  HostCpuSeconds MeanOf(int functions, TransportKind transport, int64_t elements) const;
+
+  const RoleContext& context_;
+  const TrainingEnvironment& environment_;
+  const ProbedStep step_;
+  const int64_t parameters_;
+  const int64_t elements_;       // of one function
+  const int64_t pair_elements_;  // of two that exchange many
+  std::vector<Way> ways_;
+};
 
 }  // namespace lambdadnn

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "common/plan/sample_memory.h"
 #include "trainer_function/training/direct_probe.h"
@@ -35,8 +37,11 @@ constexpr int kStepsBeforeEvaluation = 4;
 // A step with a fraction of the batch shows the cost of a step that does not depend on its samples,
 // in time and in memory.
 constexpr int kSmallBatchPart = 4;
-// Entries of the record's times, when a step is much shorter than the time to measure for.
-constexpr double kMostEntries = 64;
+// Entries of the record's times each time that steps are measured, when a step is much shorter than
+// the time to measure for.
+constexpr double kMostEntries = 20;
+// Steps that take longer to measure are measured once.
+constexpr double kLongMeasuringSeconds = 1.5;
 constexpr double kFillerReportSeconds = 0.5;
 constexpr double kMebibyte = 1024.0 * 1024.0;
 
@@ -56,6 +61,9 @@ class ProfileRole {
   void RecordRequests(const StoreCounters& before_opening);
   Status Measure();
   Status MeasureIterations();
+  Status MeasureWholeBatches();
+  // At another time, as many.
+  Status MeasureAgain();
   // Reads a batch, and trains on it without an exchange.
   Status Step(int batch_size);
   // CPU seconds of one of `entries` x `steps` steps, also timed into `seconds` if that is not null.
@@ -75,10 +83,17 @@ class ProfileRole {
     const auto elements = static_cast<double>(ElementsIn(dataset_->info().feature_shape));
     return kPreparedBatches * elements * sizeof(float);
   }
+  double step_cpu_seconds() const { return Mean(steps_cpu_seconds_); }
   Status MeasureFinish();
   Status MeasureEvaluation();
   Status Fill();
   Result<double> Time(const std::function<Status()>& work);
+  // Without the stalls of a quota, of which some tenths of a second hold one more or one less: what
+  // it allows in the long run is known from the CPU time. Stalls of several cores are added up.
+  double Running(double seconds, double cpu_seconds, double throttled_seconds) const {
+    const double busy = cpu_seconds / std::max(1, request_.plan.threads);
+    return std::min(seconds, std::max(seconds - throttled_seconds, busy));
+  }
   int BatchSize() const {
     const int wanted = request_.profile.batch_size > 0 ? request_.profile.batch_size
                                                        : request_.plan.local_batch_size;
@@ -99,7 +114,10 @@ class ProfileRole {
   std::vector<float> weights_;
   std::vector<float> gradient_;
   int64_t next_sample_ = 0;
-  double step_cpu_seconds_ = 0;
+  int entries_ = 0;
+  int steps_an_entry_ = 1;
+  double measuring_seconds_ = 0;
+  std::vector<double> steps_cpu_seconds_;  // of a step, each time that steps were measured
   int64_t small_peak_bytes_ = 0;
   int64_t steps_peak_bytes_ = 0;
 };
@@ -181,20 +199,26 @@ Status ProfileRole::Step(int batch_size) {
 
 Result<double> ProfileRole::MeasureSteps(int batch_size, int entries, int steps,
                                          std::vector<double>* seconds) {
-  const double cpu_before = environment_.cpu_seconds();
+  double cpu_seconds = 0;
+  double throttled = context_.phases.ThrottledSeconds();
   for (int entry = 0; entry < entries; ++entry) {
+    const double cpu_before = environment_.cpu_seconds();
     double sum = 0;
     for (int i = 0; i < steps; ++i) {
       LDNN_ASSIGN_OR_RETURN(const double took, Time([&] { return Step(batch_size); }));
       sum += took;
     }
-    if (seconds != nullptr) seconds->push_back(sum / steps);
+    const double cpu = environment_.cpu_seconds() - cpu_before;
+    cpu_seconds += cpu;
+    const double throttled_before = std::exchange(throttled, context_.phases.ThrottledSeconds());
+    const double running = Running(sum, cpu, throttled - throttled_before);
+    if (seconds != nullptr) seconds->push_back(running / steps);
     ProgressLine line;
     line.iteration = (entry + 1) * steps;
     line.samples_per_second = sum > 0 ? batch_size * steps / sum : 0;
     context_.emit(line);
   }
-  return (environment_.cpu_seconds() - cpu_before) / (std::max(1, entries) * steps);
+  return cpu_seconds / (std::max(1, entries) * steps);
 }
 
 // What was resident at most never falls, so the small batch comes before the whole one.
@@ -234,20 +258,35 @@ Status ProfileRole::MeasureIterations() {
   const double most = static_cast<double>(kMaxProfileIterations);
   const double steps = std::clamp(wanted, static_cast<double>(profile.iterations), most);
   const int a_time = profile.seconds > 0 ? static_cast<int>(std::ceil(steps / kMostEntries)) : 1;
-  const int entries = static_cast<int>(std::ceil(steps / a_time));
-  LDNN_ASSIGN_OR_RETURN(const double step_cpu, MeasureSteps(batch_size, entries, a_time,
-                                                            &record_.profile_iteration_seconds));
-  step_cpu_seconds_ = step_cpu;
-  if (step_cpu > 0) record_.metrics["stepCpuSeconds"] = step_cpu;
+  entries_ = static_cast<int>(std::ceil(steps / a_time));
+  steps_an_entry_ = a_time;
+  LDNN_RETURN_IF_ERROR(MeasureWholeBatches());
+  const double step_cpu = step_cpu_seconds();
   if (profile.rate_only) return OkStatus();
   RecordMemory(small_size, batch_size);
   if (step_cpu <= 0 || small_size == 0) return OkStatus();
   LDNN_RETURN_IF_ERROR(MeasureSteps(small_size, 1, 1, nullptr).status());
-  LDNN_ASSIGN_OR_RETURN(const double small_cpu, MeasureSteps(small_size, entries, a_time, nullptr));
+  LDNN_ASSIGN_OR_RETURN(const double small_cpu,
+                        MeasureSteps(small_size, entries_, a_time, nullptr));
   const double part = static_cast<double>(small_size) / batch_size;
   record_.metrics["iterationCpuSeconds"] =
       std::max(0.0, (small_cpu - part * step_cpu) / (1 - part));
   return OkStatus();
+}
+
+Status ProfileRole::MeasureWholeBatches() {
+  const PhaseScope scope(context_.phases, Phase::kCompute);
+  const Instant begin = context_.runtime.clock.Now();
+  LDNN_ASSIGN_OR_RETURN(const double cpu, MeasureSteps(BatchSize(), entries_, steps_an_entry_,
+                                                       &record_.profile_iteration_seconds));
+  measuring_seconds_ = ToSeconds(context_.runtime.clock.Now() - begin);
+  steps_cpu_seconds_.push_back(cpu);
+  if (cpu > 0) record_.metrics["stepCpuSeconds"] = step_cpu_seconds();
+  return OkStatus();
+}
+
+Status ProfileRole::MeasureAgain() {
+  return measuring_seconds_ > kLongMeasuringSeconds ? OkStatus() : MeasureWholeBatches();
 }
 
 Status ProfileRole::Fill() {
@@ -290,14 +329,18 @@ Status ProfileRole::MeasureEvaluation() {
   };
   // Once to warm up. Then as in training, where steps come between and take the caches.
   LDNN_RETURN_IF_ERROR(evaluate());
-  const int steps = step_cpu_seconds_ <= kLongStepCpuSeconds ? kStepsBeforeEvaluation : 0;
+  const int steps = step_cpu_seconds() <= kLongStepCpuSeconds ? kStepsBeforeEvaluation : 0;
   double seconds = 0;
   for (int i = 0; i < kEvaluations; ++i) {
     for (int step = 0; step < steps; ++step) {
       LDNN_RETURN_IF_ERROR(Time([&] { return Step(BatchSize()); }).status());
     }
+    const double throttled = context_.phases.ThrottledSeconds();
+    const double cpu = environment_.cpu_seconds();
     LDNN_ASSIGN_OR_RETURN(const double took, Time(evaluate));
-    seconds += took / kEvaluations;
+    seconds += Running(took, environment_.cpu_seconds() - cpu,
+                       context_.phases.ThrottledSeconds() - throttled) /
+               kEvaluations;
   }
   if (seconds > 0)
     record_.profile_evaluation_samples_per_second = static_cast<double>(range.size()) / seconds;
@@ -338,22 +381,28 @@ Status ProfileRole::Measure() {
   LDNN_RETURN_IF_ERROR(MeasureStreaming(context_, environment_, *dataset_,
                                         request_.plan.global_batch_size, &record_));
   LDNN_RETURN_IF_ERROR(MeasureFinish());
-  ExchangeProbe exchange(context_, environment_, gradient_, &record_);
-  LDNN_RETURN_IF_ERROR(exchange.MeasureCheckpoint(std::ssize(weights_)));
-  LDNN_RETURN_IF_ERROR(
-      exchange.MeasureTransfers(step_cpu_seconds_, [&] { return Step(BatchSize()); }));
-  LDNN_RETURN_IF_ERROR(exchange.MeasureServer());
-  LDNN_RETURN_IF_ERROR(MeasureDirect(context_, environment_, gradient_, &record_));
   ProbedStep step;
-  if (step_cpu_seconds_ <= kLongStepCpuSeconds) {
+  if (step_cpu_seconds() <= kLongStepCpuSeconds) {
     // A user's module runs on a task of its own (server/confined_model.h).
     const bool one_thread =
         request_.plan.threads <= 1 && request_.training.model.torch_script_uri.empty();
-    step = {[&] { return Step(BatchSize()); }, step_cpu_seconds_, one_thread};
+    step = {[&] { return Step(BatchSize()); }, one_thread};
   }
-  LDNN_RETURN_IF_ERROR(MeasureHosts(context_, environment_, step, std::ssize(weights_), &record_));
-  return MeasureServerRole(context_, environment_, std::ssize(weights_), step_cpu_seconds_,
-                           &record_);
+  HostProbes hosts(context_, environment_, step, std::ssize(weights_));
+  LDNN_RETURN_IF_ERROR(hosts.Measure(step_cpu_seconds()));
+  ExchangeProbe exchange(context_, environment_, gradient_, &record_);
+  LDNN_RETURN_IF_ERROR(exchange.MeasureCheckpoint(std::ssize(weights_)));
+  LDNN_RETURN_IF_ERROR(
+      exchange.MeasureTransfers(step_cpu_seconds(), [&] { return Step(BatchSize()); }));
+  LDNN_RETURN_IF_ERROR(MeasureAgain());
+  LDNN_RETURN_IF_ERROR(exchange.MeasureServer());
+  LDNN_RETURN_IF_ERROR(MeasureDirect(context_, environment_, gradient_, &record_));
+  LDNN_RETURN_IF_ERROR(MeasureServerRole(context_, environment_, std::ssize(weights_),
+                                         step_cpu_seconds(), &record_));
+  LDNN_RETURN_IF_ERROR(hosts.Measure(step_cpu_seconds()));
+  LDNN_RETURN_IF_ERROR(MeasureAgain());
+  hosts.Record(step_cpu_seconds(), &record_);
+  return OkStatus();
 }
 
 }  // namespace

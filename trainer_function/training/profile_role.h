@@ -2,10 +2,10 @@
 // Role `profile` of a slice: measures on this function the inputs of the planner's model. It
 // deletes every object that it stores.
 //
-// Fills in the record's profile_iteration_seconds (batch, forward, backward, as in training, each
-// with the pacing of the function's CPU quota), profile_evaluation_samples_per_second and metrics
-// (names in protocol/slice.h). Costs are measured in CPU time, which hardly depends on the quota;
-// wall time under quota periods of 20 ms would hide them.
+// Fills in the record's profile_iteration_seconds (batch, forward, backward, as in training),
+// profile_evaluation_samples_per_second, both without the stalls of the function's CPU quota, and
+// metrics (names in protocol/slice.h). Costs are measured in CPU time, which hardly depends on the
+// quota; periods of it would hide them.
 #pragma once
 
 #include "common/base/status.h"

@@ -231,7 +231,9 @@ ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform) {
   if (spec.training.local_batch_size > 0) {
     plan.batch_size = spec.training.local_batch_size;
   } else if (spec.training.global_batch_size.has_value()) {
-    plan.batch_size = std::max(1, *spec.training.global_batch_size / std::max(2, plan.functions));
+    const int functions =
+        spec.objective.fixed ? spec.objective.fixed->functions : std::max(2, plan.functions);
+    plan.batch_size = std::max(1, *spec.training.global_batch_size / functions);
   } else {
     plan.batch_size = kDefaultBatch;
   }

@@ -39,6 +39,16 @@ TEST(ProfilePlan, AFixedSizeIsMeasuredAlone) {
   EXPECT_THAT(MakeProfilePlan(spec, TwoCores()).memory_mib, testing::ElementsAre(512));
 }
 
+TEST(ProfilePlan, OfAFixedPlanTheBatchIsThatOfItsFunctions) {
+  JobSpec spec;
+  spec.training.global_batch_size = 60;
+  EXPECT_EQ(MakeProfilePlan(spec, TwoCores()).batch_size, 30);
+  for (const int functions : {1, 4}) {
+    spec.objective.fixed = Objective::Fixed{functions, 256};
+    EXPECT_EQ(MakeProfilePlan(spec, TwoCores()).batch_size, 60 / functions);
+  }
+}
+
 TEST(ProfilePlan, NoFunctionGetsMoreThanTheMachine) {
   Platform platform = TwoCores();
   platform.memory.max_mib = 10240;
