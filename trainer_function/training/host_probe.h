@@ -33,12 +33,13 @@ class HostProbes {
   HostProbes(const RoleContext& context, const TrainingEnvironment& environment, ProbedStep step,
              int64_t parameters);
 
-  // Of each way one measurement, which takes some seconds in all; none without a clock of CPU time.
-  // Another process on the core, or another clock of it, lasts for seconds: measurements with other
-  // work between them count, as means. `step_cpu_seconds`: of a step alone, where it cannot be
-  // measured here.
+  // One measurement of one function, of two and of four, which takes some seconds in all; nothing
+  // without a clock of CPU time. What else uses a core's caches, and how fast it is clocked,
+  // changes within seconds: call it again after other work. `step_cpu_seconds`: of a step alone,
+  // where it cannot be measured here.
   Status Measure(double step_cpu_seconds);
 
+  // Means of the measurements:
   // aloneCpuSeconds, directPairCpuSeconds(PerByte), directFourCpuSeconds and, through the store,
   // storePairCpuSeconds(PerByte) (HostCpu, common/plan/exchange_cpu.h): all that an iteration of a
   // function takes beside its step, of several where functions have connections; and of the pairs
@@ -53,7 +54,6 @@ class HostProbes {
     HostCpuSeconds sum = {};
     int measured = 0;
   };
-  // Of the measurements.
   HostCpuSeconds MeanOf(int functions, TransportKind transport, int64_t elements) const;
 
   const RoleContext& context_;
