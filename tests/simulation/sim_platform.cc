@@ -105,14 +105,15 @@ Status SimPlatform::BeginProfile(SimFunction& function, const SliceRequest& requ
   // It measures, or would without a stop.
   constexpr double kMeasureSeconds = 1.5;
   std::optional<SimProfiling>& profiling = function.profiling;
+  // As SliceService: also of a slice that runs already.
+  if (request.leader_epoch < function.leader_epoch) {
+    return FailedPreconditionError("sim: fenced, of an older leader");
+  }
   if (profiling.has_value()) {
     if (profiling->invocation == request.invocation) return OkStatus();
     const bool ended =
         profiling->stopped || (!profiling->filler && scheduler_.Now() >= profiling->ends);
     if (!ended) return AlreadyExistsError(profiling->invocation);
-  }
-  if (request.leader_epoch < function.leader_epoch) {
-    return FailedPreconditionError("sim: fenced, of an older leader");
   }
   LDNN_CHECK(measure_ != nullptr, "nobody says what a profile is here");
   profiling = SimProfiling{request.invocation, request.profile.filler, false,
