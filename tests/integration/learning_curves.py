@@ -49,7 +49,6 @@ def falling(**optimizer):
 
 PIXELS = {"classes": 10, "normalize": {"mean": "0", "standardDeviation": "16"}}
 DIGITS = falling(name="SGD", learningRate="0.1", momentum="0.9")
-IMAGES = falling(name="Adam", learningRate="0.003")
 TEXTS = {"format": "Text", "text": {"vocabulary": "vocab.txt", "maxTokens": 16}}
 FAMILIES = (
     Family("logistic, breast cancer", "breast-cancer", builtin("logistic"),
@@ -65,12 +64,6 @@ FAMILIES = (
            "testAccuracy", 0.95, dataset=PIXELS),
     Family("cnn, digits", "digits", builtin("cnn", kernel=3, padding=1),
            {"epochs": 20, "globalBatchSize": 64, "optimizer": DIGITS}, "testAccuracy", 0.97, dataset=PIXELS),
-    Family("resnet18, digits", "digits", builtin("resnet18"),
-           {"epochs": 6, "globalBatchSize": 64, "optimizer": IMAGES}, "testAccuracy", 0.97, 1024, dataset=PIXELS),
-    Family("resnet50, digits", "digits", builtin("resnet50"),
-           {"epochs": 6, "globalBatchSize": 64, "optimizer": IMAGES}, "testAccuracy", 0.95, 2048, dataset=PIXELS),
-    Family("mobilenet, digits", "digits", builtin("mobilenet"),
-           {"epochs": 12, "globalBatchSize": 64, "optimizer": IMAGES}, "testAccuracy", 0.95, 1024, dataset=PIXELS),
     Family("textcnn, made texts", "texts", builtin("textcnn", embedding=32, width=16),
            {"epochs": 8, "globalBatchSize": 64, "optimizer": falling(name="Adam", learningRate="0.01")},
            "testAccuracy", 0.95, dataset=TEXTS),
