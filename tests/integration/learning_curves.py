@@ -113,8 +113,6 @@ def write_digits(folder):
         pixels = numpy.load(folder / f"digits/x_{name}.npy")
         numpy.save(folder / f"sequences/x_{name}.npy", pixels.reshape(len(pixels), 64))
         (folder / f"sequences/y_{name}.npy").write_bytes((folder / f"digits/y_{name}.npy").read_bytes())
-
-
     save_module(folder / "module.pt")
 
 
