@@ -30,7 +30,6 @@ constexpr double kMostSeconds = 0.4;
 constexpr int64_t kFewestElements = 1 << 16;
 constexpr int64_t kMostElements = 1 << 19;
 constexpr float kGradient = 1e-3F;
-constexpr TransportKind kPairTransports[] = {TransportKind::kDirect, TransportKind::kObjectStore};
 
 // One step after the other, as there is one model.
 class Turns {
@@ -233,60 +232,64 @@ HostProbes::HostProbes(const RoleContext& context, const TrainingEnvironment& en
       environment_(environment),
       step_(std::move(step)),
       parameters_(parameters),
-      elements_(std::clamp<int64_t>(parameters, 1, kMostElements)),
-      pair_elements_(std::max(elements_, kFewestElements)) {
-  ways_.push_back({1, TransportKind::kObjectStore, elements_});
-  if (!environment.peers.open_own) return;
-  for (const TransportKind transport : kPairTransports) {
-    ways_.push_back({2, transport, 2});
-    ways_.push_back({2, transport, pair_elements_});
-  }
-  ways_.push_back({4, TransportKind::kDirect, 4});
+      alone_{.elements = std::clamp<int64_t>(parameters, 1, kMostElements)},
+      direct_pair_(PairThrough(TransportKind::kDirect, alone_.elements)),
+      store_pair_(PairThrough(TransportKind::kObjectStore, alone_.elements)),
+      four_{.functions = 4, .transport = TransportKind::kDirect, .elements = 4} {}
+
+HostProbes::Pair HostProbes::PairThrough(TransportKind transport, int64_t elements) {
+  return {
+      .few = {.functions = 2, .transport = transport, .elements = 2},
+      .many = {
+          .functions = 2, .transport = transport, .elements = std::max(elements, kFewestElements)}};
 }
 
 Status HostProbes::Measure(double step_cpu_seconds) {
   if (environment_.cpu_seconds() <= 0) return OkStatus();
   const PhaseScope scope(context_.phases, Phase::kMerge);
-  for (Way& way : ways_) {
-    HostProbe probe(context_, environment_, step_, step_cpu_seconds, way.functions, way.transport,
-                    way.elements);
-    LDNN_ASSIGN_OR_RETURN(const HostCpuSeconds measured, probe.Measure());
-    way.sum.iteration += measured.iteration;
-    way.sum.step += measured.step;
-    ++way.measured;
+  LDNN_RETURN_IF_ERROR(MeasureOne(step_cpu_seconds, &alone_));
+  if (!environment_.peers.open_own) return OkStatus();
+  for (Pair* pair : {&direct_pair_, &store_pair_}) {
+    LDNN_RETURN_IF_ERROR(MeasureOne(step_cpu_seconds, &pair->few));
+    LDNN_RETURN_IF_ERROR(MeasureOne(step_cpu_seconds, &pair->many));
   }
+  return MeasureOne(step_cpu_seconds, &four_);
+}
+
+Status HostProbes::MeasureOne(double step_cpu_seconds, Exchange* exchange) {
+  HostProbe probe(context_, environment_, step_, step_cpu_seconds, exchange->functions,
+                  exchange->transport, exchange->elements);
+  LDNN_ASSIGN_OR_RETURN(const HostCpuSeconds measured, probe.Measure());
+  exchange->sum.iteration += measured.iteration;
+  exchange->sum.step += measured.step;
+  ++exchange->measured;
   return OkStatus();
 }
 
-HostCpuSeconds HostProbes::MeanOf(int functions, TransportKind transport, int64_t elements) const {
-  const auto way = std::ranges::find_if(ways_, [&](const Way& each) {
-    return each.functions == functions && each.transport == transport && each.elements == elements;
-  });
-  const double measured = way->measured;
-  return {way->sum.iteration / measured, way->sum.step / measured};
+void HostProbes::Record(double step_cpu_seconds, SliceRecord* record) const {
+  if (alone_.measured == 0) return;
+  auto& metrics = record->metrics;
+  // A step that this disturbs is counted here.
+  metrics["aloneCpuSeconds"] = std::max(0.0, alone_.Mean().iteration - step_cpu_seconds) *
+                               static_cast<double>(parameters_) /
+                               static_cast<double>(alone_.elements);
+  if (four_.measured == 0) return;
+  RecordPair("directPair", direct_pair_, record);
+  RecordPair("storePair", store_pair_, record);
+  metrics["directFourCpuSeconds"] = BesideStep(four_.Mean());
+  if (!step_.run) return;
+  const auto disturbed = [&](const Pair& pair) {
+    return std::max(0.0, pair.many.Mean().step - step_cpu_seconds);
+  };
+  metrics["disturbedCpuSeconds"] = (disturbed(direct_pair_) + disturbed(store_pair_)) / 2;
 }
 
-void HostProbes::Record(double step_cpu_seconds, SliceRecord* record) const {
-  if (ways_.front().measured == 0) return;
-  auto& metrics = record->metrics;
-  const HostCpuSeconds alone = MeanOf(1, TransportKind::kObjectStore, elements_);
-  // A step that this disturbs is counted here.
-  metrics["aloneCpuSeconds"] = std::max(0.0, alone.iteration - step_cpu_seconds) *
-                               static_cast<double>(parameters_) / static_cast<double>(elements_);
-  if (!environment_.peers.open_own) return;
-
-  double disturbed = 0;
-  for (const TransportKind transport : kPairTransports) {
-    const HostCpuSeconds pair = MeanOf(2, transport, 2);
-    const HostCpuSeconds pair_whole = MeanOf(2, transport, pair_elements_);
-    const std::string name = transport == TransportKind::kDirect ? "directPair" : "storePair";
-    metrics[name + "CpuSeconds"] = BesideStep(pair);
-    metrics[name + "CpuSecondsPerByte"] = std::max(0.0, BesideStep(pair_whole) - BesideStep(pair)) /
-                                          static_cast<double>((pair_elements_ - 2) * kFloatBytes);
-    disturbed += std::max(0.0, pair_whole.step - step_cpu_seconds) / std::size(kPairTransports);
-  }
-  if (step_.run) metrics["disturbedCpuSeconds"] = disturbed;
-  metrics["directFourCpuSeconds"] = BesideStep(MeanOf(4, TransportKind::kDirect, 4));
+void HostProbes::RecordPair(const std::string& name, const Pair& pair, SliceRecord* record) {
+  const double few = BesideStep(pair.few.Mean());
+  const double more = std::max(0.0, BesideStep(pair.many.Mean()) - few);
+  const int64_t more_bytes = (pair.many.elements - pair.few.elements) * kFloatBytes;
+  record->metrics[name + "CpuSeconds"] = few;
+  record->metrics[name + "CpuSecondsPerByte"] = more / static_cast<double>(more_bytes);
 }
 
 }  // namespace lambdadnn

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <vector>
+#include <string>
 
 #include "trainer_function/training/training_environment.h"
 #include "trainer_function/transport/role_context.h"
@@ -47,22 +47,34 @@ class HostProbes {
   void Record(double step_cpu_seconds, SliceRecord* record) const;
 
  private:
-  struct Way {
+  // Functions that exchange so many elements in one way, and the sums of its measurements.
+  struct Exchange {
     int functions = 1;
     TransportKind transport = TransportKind::kObjectStore;
     int64_t elements = 1;
     HostCpuSeconds sum = {};
     int measured = 0;
+
+    HostCpuSeconds Mean() const { return {sum.iteration / measured, sum.step / measured}; }
   };
-  HostCpuSeconds MeanOf(int functions, TransportKind transport, int64_t elements) const;
+  // Of two functions, of few elements and of many.
+  struct Pair {
+    Exchange few;
+    Exchange many;
+  };
+  Status MeasureOne(double step_cpu_seconds, Exchange* exchange);
+  // `elements`: of one function alone. Fewer than some, of two, cost too little to be seen.
+  static Pair PairThrough(TransportKind transport, int64_t elements);
+  static void RecordPair(const std::string& name, const Pair& pair, SliceRecord* record);
 
   const RoleContext& context_;
   const TrainingEnvironment& environment_;
   const ProbedStep step_;
   const int64_t parameters_;
-  const int64_t elements_;       // of one function
-  const int64_t pair_elements_;  // of two that exchange many
-  std::vector<Way> ways_;
+  Exchange alone_;
+  Pair direct_pair_;
+  Pair store_pair_;
+  Exchange four_;
 };
 
 }  // namespace lambdadnn

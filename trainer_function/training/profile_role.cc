@@ -45,6 +45,14 @@ constexpr double kLongMeasuringSeconds = 1.5;
 constexpr double kFillerReportSeconds = 0.5;
 constexpr double kMebibyte = 1024.0 * 1024.0;
 
+struct WorkSeconds {
+  double all = 0;
+  // Without the stalls of a quota, of which some tenths of a second hold one more or one less: what
+  // it allows in the long run is known from the CPU time.
+  double running = 0;
+  double cpu = 0;
+};
+
 class ProfileRole {
  public:
   ProfileRole(const RoleContext& context, const TrainingEnvironment& environment,
@@ -64,7 +72,8 @@ class ProfileRole {
   Status MeasureWholeBatches();
   // At another time, as many.
   Status MeasureAgain();
-  // Reads a batch, and trains on it without an exchange.
+  // Reads a batch, and trains on it without an exchange; so many times.
+  Status Steps(int batch_size, int64_t steps);
   Status Step(int batch_size);
   // CPU seconds of one of `entries` x `steps` steps, also timed into `seconds` if that is not null.
   Result<double> MeasureSteps(int batch_size, int entries, int steps, std::vector<double>* seconds);
@@ -87,13 +96,7 @@ class ProfileRole {
   Status MeasureFinish();
   Status MeasureEvaluation();
   Status Fill();
-  Result<double> Time(const std::function<Status()>& work);
-  // Without the stalls of a quota, of which some tenths of a second hold one more or one less: what
-  // it allows in the long run is known from the CPU time. Stalls of several cores are added up.
-  double Running(double seconds, double cpu_seconds, double throttled_seconds) const {
-    const double busy = cpu_seconds / std::max(1, request_.plan.threads);
-    return std::min(seconds, std::max(seconds - throttled_seconds, busy));
-  }
+  Result<WorkSeconds> Time(const std::function<Status()>& work);
   int BatchSize() const {
     const int wanted = request_.profile.batch_size > 0 ? request_.profile.batch_size
                                                        : request_.plan.local_batch_size;
@@ -122,12 +125,19 @@ class ProfileRole {
   int64_t steps_peak_bytes_ = 0;
 };
 
-Result<double> ProfileRole::Time(const std::function<Status()>& work) {
-  LDNN_RETURN_IF_ERROR(context_.interrupt.Check());
+Result<WorkSeconds> ProfileRole::Time(const std::function<Status()>& work) {
+  const double throttled_before = context_.phases.ThrottledSeconds();
+  const double cpu_before = environment_.cpu_seconds();
   const Instant begin = context_.runtime.clock.Now();
   LDNN_RETURN_IF_ERROR(work());
-  context_.pace();
-  return ToSeconds(context_.runtime.clock.Now() - begin);
+  WorkSeconds seconds;
+  seconds.all = ToSeconds(context_.runtime.clock.Now() - begin);
+  seconds.cpu = environment_.cpu_seconds() - cpu_before;
+  const double throttled = context_.phases.ThrottledSeconds() - throttled_before;
+  // Stalls of several cores are added up.
+  const double busy = seconds.cpu / std::max(1, request_.plan.threads);
+  seconds.running = std::min(seconds.all, std::max(seconds.all - throttled, busy));
+  return seconds;
 }
 
 Status ProfileRole::Load() {
@@ -183,6 +193,15 @@ void ProfileRole::RecordRequests(const StoreCounters& before_opening) {
       static_cast<double>(now.PricedPuts() - before_opening.PricedPuts());
 }
 
+Status ProfileRole::Steps(int batch_size, int64_t steps) {
+  for (int64_t i = 0; i < steps; ++i) {
+    LDNN_RETURN_IF_ERROR(context_.interrupt.Check());
+    LDNN_RETURN_IF_ERROR(Step(batch_size));
+    context_.pace();
+  }
+  return OkStatus();
+}
+
 Status ProfileRole::Step(int batch_size) {
   std::vector<int64_t> samples;
   for (int i = 0; i < batch_size; ++i) samples.push_back(next_sample_++ % loaded_samples_);
@@ -200,22 +219,13 @@ Status ProfileRole::Step(int batch_size) {
 Result<double> ProfileRole::MeasureSteps(int batch_size, int entries, int steps,
                                          std::vector<double>* seconds) {
   double cpu_seconds = 0;
-  double throttled = context_.phases.ThrottledSeconds();
   for (int entry = 0; entry < entries; ++entry) {
-    const double cpu_before = environment_.cpu_seconds();
-    double sum = 0;
-    for (int i = 0; i < steps; ++i) {
-      LDNN_ASSIGN_OR_RETURN(const double took, Time([&] { return Step(batch_size); }));
-      sum += took;
-    }
-    const double cpu = environment_.cpu_seconds() - cpu_before;
-    cpu_seconds += cpu;
-    const double throttled_before = std::exchange(throttled, context_.phases.ThrottledSeconds());
-    const double running = Running(sum, cpu, throttled - throttled_before);
-    if (seconds != nullptr) seconds->push_back(running / steps);
+    LDNN_ASSIGN_OR_RETURN(const WorkSeconds took, Time([&] { return Steps(batch_size, steps); }));
+    cpu_seconds += took.cpu;
+    if (seconds != nullptr) seconds->push_back(took.running / steps);
     ProgressLine line;
     line.iteration = (entry + 1) * steps;
-    line.samples_per_second = sum > 0 ? batch_size * steps / sum : 0;
+    line.samples_per_second = took.all > 0 ? batch_size * steps / took.all : 0;
     context_.emit(line);
   }
   return cpu_seconds / (std::max(1, entries) * steps);
@@ -293,7 +303,7 @@ Status ProfileRole::Fill() {
   const PhaseScope scope(context_.phases, Phase::kCompute);
   Instant reported = context_.runtime.clock.Now() - FromSeconds(kFillerReportSeconds);
   for (int64_t steps = 1; !context_.stop_wanted(); ++steps) {
-    LDNN_RETURN_IF_ERROR(Time([&] { return Step(BatchSize()); }).status());
+    LDNN_RETURN_IF_ERROR(Steps(BatchSize(), 1));
     const Instant now = context_.runtime.clock.Now();
     if (now - reported < FromSeconds(kFillerReportSeconds)) continue;
     reported = now;
@@ -332,15 +342,9 @@ Status ProfileRole::MeasureEvaluation() {
   const int steps = step_cpu_seconds() <= kLongStepCpuSeconds ? kStepsBeforeEvaluation : 0;
   double seconds = 0;
   for (int i = 0; i < kEvaluations; ++i) {
-    for (int step = 0; step < steps; ++step) {
-      LDNN_RETURN_IF_ERROR(Time([&] { return Step(BatchSize()); }).status());
-    }
-    const double throttled = context_.phases.ThrottledSeconds();
-    const double cpu = environment_.cpu_seconds();
-    LDNN_ASSIGN_OR_RETURN(const double took, Time(evaluate));
-    seconds += Running(took, environment_.cpu_seconds() - cpu,
-                       context_.phases.ThrottledSeconds() - throttled) /
-               kEvaluations;
+    LDNN_RETURN_IF_ERROR(Steps(BatchSize(), steps));
+    LDNN_ASSIGN_OR_RETURN(const WorkSeconds took, Time(evaluate));
+    seconds += took.running / kEvaluations;
   }
   if (seconds > 0)
     record_.profile_evaluation_samples_per_second = static_cast<double>(range.size()) / seconds;
