@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chart as helm renders it, for its tests."""
+import functools
+import json
 import pathlib
 import subprocess
 import sys
@@ -49,6 +51,7 @@ EVERYTHING = {
 }
 
 
+@functools.cache
 def program(name):
     found = subprocess.run([ROOT / "scripts/test_servers.sh", "path", name], capture_output=True,
                            text=True)
@@ -74,10 +77,21 @@ def render(values=None, kube=NEWEST, check=True):
                 values=values or {}, check=check)
 
 
+def documents(text):
+    """Of YAML. Read in C, as the schema of the CRD is long."""
+    return yaml.load_all(text, Loader=yaml.CSafeLoader)
+
+
+@functools.cache
+def rendered(values):
+    """What helm makes of these values, as JSON, once."""
+    return render(json.loads(values)).stdout
+
+
 def objects(values=None, hooks=False):
     """{(kind, namespace, name): object} of a release with these values."""
     made = {}
-    for each in yaml.safe_load_all(render(values).stdout):
+    for each in documents(rendered(json.dumps(values, sort_keys=True))):
         if not each:
             continue
         hook = "helm.sh/hook" in each["metadata"].get("annotations", {})

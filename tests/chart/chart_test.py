@@ -21,6 +21,7 @@ from chart_support import (
     NAMESPACE,
     NEWEST,
     ROOT,
+    documents,
     helm,
     images_of,
     objects,
@@ -353,7 +354,7 @@ class Values(unittest.TestCase):
         self.assertEqual([each["name"] for each in subjects], ["mine"])
 
     def test_the_crd_is_kept_unless_told(self):
-        source = yaml.safe_load(next((ROOT / "crds").glob("*.yaml")).read_text())
+        (source,) = documents(next((ROOT / "crds").glob("*.yaml")).read_text())
         name = ("CustomResourceDefinition", "", source["metadata"]["name"])
         kept = objects()[name]
         self.assertEqual(kept["spec"], source["spec"])
@@ -511,8 +512,8 @@ class Checks(unittest.TestCase):
         self.assertEqual(done.stdout, self.rendered["default"].read_text())
 
     def test_schemas_of_kubernetes(self):
-        everything = list(yaml.safe_load_all(self.rendered["everything"].read_text()))
-        everything += yaml.safe_load_all(self.rendered["default"].read_text())
+        everything = list(documents(self.rendered["everything"].read_text()))
+        everything += documents(self.rendered["default"].read_text())
         kinds = {(each["apiVersion"], each["kind"]) for each in everything
                  if each and each["apiVersion"].split("/")[0] != "monitoring.coreos.com"}
         monitoring = kubernetes_schemas.source("prometheus-operator")
@@ -559,7 +560,7 @@ class Checks(unittest.TestCase):
         for rendered in self.rendered.values():
             ignored = [word for each in sorted(EXCEPTIONS) for word in ("--ignore-test", each)]
             text = "---\n".join(yaml.safe_dump(each) for each in
-                                yaml.safe_load_all(rendered.read_text())
+                                documents(rendered.read_text())
                                 if each and each["kind"] != "CustomResourceDefinition")
             done = subprocess.run([program("kube-score"), "score", "--output-format", "ci",
                                    *ignored, "-"], input=text, capture_output=True, text=True)

@@ -6,9 +6,7 @@ import json
 import pathlib
 import subprocess
 
-import yaml
-
-from chart_support import ROOT
+from chart_support import ROOT, documents
 
 GROUP_KIND = "x-kubernetes-group-version-kind"
 
@@ -84,7 +82,7 @@ def write_kinds(swagger, kinds, folder):
 
 def write_crds(text, folder):
     """The same of the CRDs in a YAML text, for each version that they serve."""
-    for crd in yaml.safe_load_all(text):
+    for crd in documents(text):
         if not crd or crd.get("kind") != "CustomResourceDefinition":
             continue
         for version in crd["spec"]["versions"]:
