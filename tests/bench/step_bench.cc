@@ -145,9 +145,9 @@ struct Case {
 const std::vector<Case>& Cases() {
   static const std::vector<Case> cases = {
       {"mlp", {1, 28, 28}, 64, 0, 400},   {"logistic", {1, 28, 28}, 64, 0, 400},
-      {"cnn1d", {128}, 64, 0, 100},       {"resnet18", {3, 32, 32}, 8, 0, 12},
-      {"resnet50", {3, 32, 32}, 8, 0, 8}, {"mobilenet", {3, 32, 32}, 8, 0, 12},
-      {"textcnn", {200}, 32, 5002, 12},
+      {"cnn1d", {128}, 64, 0, 100},       {"resnet18", {3, 32, 32}, 8, 0, 40},
+      {"resnet50", {3, 32, 32}, 8, 0, 20}, {"mobilenet", {3, 32, 32}, 8, 0, 40},
+      {"textcnn", {200}, 32, 5002, 40},
   };
   return cases;
 }

@@ -25,8 +25,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLES = 2048
 # Name, shape of a sample, samples in a batch, vocabulary (0 = real numbers), steps: as in step_bench.cc.
 CASES = (("cnn", [1, 28, 28], 64, 0, 60), ("mlp", [1, 28, 28], 64, 0, 400), ("logistic", [1, 28, 28], 64, 0, 400),
-         ("cnn1d", [128], 64, 0, 100), ("resnet18", [3, 32, 32], 8, 0, 12), ("resnet50", [3, 32, 32], 8, 0, 8),
-         ("mobilenet", [3, 32, 32], 8, 0, 12), ("textcnn", [200], 32, 5002, 12))
+         ("cnn1d", [128], 64, 0, 100), ("resnet18", [3, 32, 32], 8, 0, 40), ("resnet50", [3, 32, 32], 8, 0, 20),
+         ("mobilenet", [3, 32, 32], 8, 0, 40), ("textcnn", [200], 32, 5002, 40))
 
 
 def module_of(name, shape, vocabulary):

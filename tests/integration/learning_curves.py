@@ -49,6 +49,7 @@ def falling(**optimizer):
 
 PIXELS = {"classes": 10, "normalize": {"mean": "0", "standardDeviation": "16"}}
 DIGITS = falling(name="SGD", learningRate="0.1", momentum="0.9")
+ADAM = falling(name="Adam", learningRate="0.001")
 TEXTS = {"format": "Text", "text": {"vocabulary": "vocab.txt", "maxTokens": 16}}
 FAMILIES = (
     Family("logistic, breast cancer", "breast-cancer", builtin("logistic"),
@@ -70,6 +71,13 @@ FAMILIES = (
     Family("a module of one's own, digits", "digits", {"torchScript": {"uri": "module.pt"}},
            {"epochs": 20, "globalBatchSize": 64, "optimizer": DIGITS}, "testAccuracy", 0.97,
            dataset={**PIXELS, "featureShape": [1, 8, 8]}),
+    Family("resnet18, digits", "digits", builtin("resnet18"), {"epochs": 4, "globalBatchSize": 64, "optimizer": ADAM},
+           "testAccuracy", 0.95, memory=1024, tolerance=0.02, dataset=PIXELS),
+    Family("resnet50, digits", "digits", builtin("resnet50"), {"epochs": 6, "globalBatchSize": 64, "optimizer": ADAM},
+           "testAccuracy", 0.95, memory=1536, tolerance=0.02, dataset=PIXELS),
+    Family("mobilenet, digits enlarged", "digits", builtin("mobilenet"),
+           {"epochs": 6, "globalBatchSize": 64, "optimizer": falling(name="Adam", learningRate="0.003")},
+           "testAccuracy", 0.95, memory=1024, tolerance=0.02, dataset={**PIXELS, "uri": "enlarged"}),
 )
 
 
@@ -108,11 +116,13 @@ def write_diabetes(folder):
 
 def write_digits(folder):
     real_digits.export(folder / "digits")
-    (folder / "sequences").mkdir()
-    for name in ("train", "test"):
-        pixels = numpy.load(folder / f"digits/x_{name}.npy")
-        numpy.save(folder / f"sequences/x_{name}.npy", pixels.reshape(len(pixels), 64))
-        (folder / f"sequences/y_{name}.npy").write_bytes((folder / f"digits/y_{name}.npy").read_bytes())
+    # Sequences of 64 pixels, and images of 24 x 24, of which deep networks have more than one pixel left.
+    for form, made_of in (("sequences", lambda pixels: pixels.reshape(len(pixels), 64)),
+                          ("enlarged", lambda pixels: pixels.repeat(3, axis=1).repeat(3, axis=2))):
+        (folder / form).mkdir()
+        for name in ("train", "test"):
+            numpy.save(folder / f"{form}/x_{name}.npy", made_of(numpy.load(folder / f"digits/x_{name}.npy")))
+            (folder / f"{form}/y_{name}.npy").write_bytes((folder / f"digits/y_{name}.npy").read_bytes())
     save_module(folder / "module.pt")
 
 
