@@ -15,6 +15,7 @@
 #include <memory>
 #include <numeric>
 #include <sstream>
+#include <string>
 #include <vector>
 
 #include "common/base/random.h"
@@ -144,8 +145,8 @@ struct Case {
 
 const std::vector<Case>& Cases() {
   static const std::vector<Case> cases = {
-      {"mlp", {1, 28, 28}, 64, 0, 400},   {"logistic", {1, 28, 28}, 64, 0, 400},
-      {"cnn1d", {128}, 64, 0, 100},       {"resnet18", {3, 32, 32}, 8, 0, 40},
+      {"mlp", {1, 28, 28}, 64, 0, 400},    {"logistic", {1, 28, 28}, 64, 0, 400},
+      {"cnn1d", {128}, 64, 0, 100},        {"resnet18", {3, 32, 32}, 8, 0, 40},
       {"resnet50", {3, 32, 32}, 8, 0, 20}, {"mobilenet", {3, 32, 32}, 8, 0, 40},
       {"textcnn", {200}, 32, 5002, 40},
   };
@@ -254,21 +255,32 @@ void Compare(benchmark::State& state, Steps& steps) {
   state.counters["ratio"] = Median(worker) / Median(plain);
 }
 
-void BM_CnnStep(benchmark::State& state) {
-  Steps steps;
-  Compare(state, steps);
+// With nothing between that takes its caches, as step_python.py runs Python's.
+template <typename Steps>
+void RunAlone(benchmark::State& state, Steps& steps) {
+  for (int i = 0; i < 5; ++i) steps.Worker();
+  std::vector<double> worker;
+  for (auto _ : state) worker.push_back(Milliseconds([&] { steps.Worker(); }));
+  state.counters["worker_ms"] = Median(worker);
 }
-BENCHMARK(BM_CnnStep)->Name("cnn")->Iterations(60)->Unit(benchmark::kMillisecond);
 
-void RegisterOthers() {
-  for (const Case& of : Cases()) {
-    benchmark::RegisterBenchmark(of.name,
-                                 [&of](benchmark::State& state) {
-                                   ModelSteps steps(of);
-                                   Compare(state, steps);
+// NAME, and alone/NAME.
+void Register(const std::string& name, int iterations, const auto& make_steps) {
+  for (const bool alone : {false, true}) {
+    benchmark::RegisterBenchmark(((alone ? "alone/" : "") + name).c_str(),
+                                 [alone, make_steps](benchmark::State& state) {
+                                   const auto steps = make_steps();
+                                   alone ? RunAlone(state, *steps) : Compare(state, *steps);
                                  })
-        ->Iterations(of.iterations)
+        ->Iterations(iterations)
         ->Unit(benchmark::kMillisecond);
+  }
+}
+
+void RegisterAll() {
+  Register("cnn", 60, [] { return std::make_unique<Steps>(); });
+  for (const Case& of : Cases()) {
+    Register(of.name, of.iterations, [&of] { return std::make_unique<ModelSteps>(of); });
   }
 }
 
@@ -276,7 +288,7 @@ void RegisterOthers() {
 }  // namespace lambdadnn
 
 int main(int argc, char** argv) {
-  lambdadnn::RegisterOthers();
+  lambdadnn::RegisterAll();
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

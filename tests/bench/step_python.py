@@ -75,7 +75,7 @@ def python_steps(name, shape, batch, vocabulary, steps):
 
 
 def worker_steps(program, name):
-    output = subprocess.run([program, "--benchmark_format=json", f"--benchmark_filter=^{name}/"], check=True,
+    output = subprocess.run([program, "--benchmark_format=json", f"--benchmark_filter=^alone/{name}/"], check=True,
                             capture_output=True, text=True).stdout
     (figures,) = json.loads(output)["benchmarks"]
     return figures["worker_ms"]
