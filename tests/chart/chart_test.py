@@ -507,8 +507,7 @@ class Checks(unittest.TestCase):
         """Its CRDs are a link in the folder."""
         helm("package", CHART, "--destination", self.folder)
         packed, = self.folder.glob("*.tgz")
-        done = helm("template", NAME, packed, "--namespace", NAMESPACE, "--kube-version", NEWEST,
-                    values={})
+        done = helm("template", NAME, packed, "--namespace", NAMESPACE, "--kube-version", NEWEST, values={})
         self.assertEqual(done.stdout, self.rendered["default"].read_text())
 
     def test_schemas_of_kubernetes(self):
