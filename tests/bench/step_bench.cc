@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/process_usage.h"
 #include "common/base/random.h"
 #include "common/objectstore/memory_object_store.h"
 #include "common/plan/geometry.h"
@@ -288,6 +289,7 @@ void RegisterAll() {
 }  // namespace lambdadnn
 
 int main(int argc, char** argv) {
+  lambdadnn::KeepFreedMemory();  // as the worker does
   lambdadnn::RegisterAll();
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

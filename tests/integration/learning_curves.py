@@ -73,7 +73,7 @@ FAMILIES = (
            dataset={**PIXELS, "featureShape": [1, 8, 8]}),
     Family("resnet18, digits", "digits", builtin("resnet18"), {"epochs": 4, "globalBatchSize": 64, "optimizer": ADAM},
            "testAccuracy", 0.95, memory=1024, tolerance=0.02, dataset=PIXELS),
-    Family("resnet50, digits", "digits", builtin("resnet50"), {"epochs": 6, "globalBatchSize": 64, "optimizer": ADAM},
+    Family("resnet50, digits", "digits", builtin("resnet50"), {"epochs": 4, "globalBatchSize": 64, "optimizer": ADAM},
            "testAccuracy", 0.95, memory=1792, tolerance=0.02, dataset=PIXELS),
     Family("mobilenet, digits enlarged", "digits", builtin("mobilenet"),
            {"epochs": 6, "globalBatchSize": 64, "optimizer": falling(name="Adam", learningRate="0.003")},
