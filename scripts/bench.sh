@@ -49,8 +49,10 @@ for name in "${wanted[@]}"; do
     /usr/bin/python3 tests/bench/gloo_python.py
     /usr/bin/python3 tests/bench/ddp_python.py
   else
-    # What a comparison with Python runs by itself comes below.
-    "build/release/bin/${name}_bench" --benchmark_filter=-^alone/
+    # Of steps, step_python.py runs the others below.
+    options=()
+    [ "$name" != step ] || options=(--benchmark_filter=-^alone/)
+    "build/release/bin/${name}_bench" "${options[@]}"
   fi
   [ "$name" != step ] || /usr/bin/python3 tests/bench/step_python.py
 done
