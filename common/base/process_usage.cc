@@ -30,4 +30,6 @@ void KeepFreedMemory() {
   ::mallopt(M_TRIM_THRESHOLD, kKeptBytes);
 }
 
+void ShareOneHeap() { ::mallopt(M_ARENA_MAX, 1); }
+
 }  // namespace lambdadnn

@@ -20,4 +20,8 @@ double ThreadCpuSeconds();
 // page, zeroed, which takes a tenth of a training step's CPU time.
 void KeepFreedMemory();
 
+// All threads allocate from one heap: with one for each, what a thread has freed is no use to the
+// others, and vectors that one allocates and another frees count twice. Before threads start.
+void ShareOneHeap();
+
 }  // namespace lambdadnn

@@ -57,6 +57,14 @@ Duration NextPollGap(Duration waited, Duration expected, Duration miss) {
   return std::max({Share(expected, kNearGap), std::min(root, growing), kMinPollGap});
 }
 
+double ExpectedMisses(double expected_seconds, double miss_seconds) {
+  const double root = kGapOfRoot * std::sqrt(expected_seconds * miss_seconds);
+  const double gap =
+      std::max({kNearGap * expected_seconds, std::min(root, kPollGrowth * expected_seconds),
+                ToSeconds(kMinPollGap)});
+  return 1 + kEarly * expected_seconds / (gap + miss_seconds);
+}
+
 Duration NextHintedGap(Duration waited) { return std::max(waited, kMinHintedGap); }
 
 Duration FirstRungPoll(Duration latest) { return std::max(2 * latest, kMinRungGap); }

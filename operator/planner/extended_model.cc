@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "common/base/statistics.h"
+#include "common/plan/poll_schedule.h"
+#include "common/plan/slice_cost.h"
 #include "common/plan/sync_policy.h"
 #include "common/plan/test_metrics.h"
 #include "operator/planner/aggregation_space.h"
@@ -413,6 +415,21 @@ IterationTerms ExtendedModel::Iteration(const WorkerTerms& workers, int memory_m
   return WithReread({compute, seconds - compute}, workers, memory_mib, option, compute_seconds);
 }
 
+// Workers wait for weights as long as the exchange takes, servers for the next gradients as long as
+// an iteration; shards come one after the other.
+double ExtendedModel::RequestsInVain(const AggregationOption& option,
+                                     const IterationTerms& terms) const {
+  const double miss = input_.profile.miss.seconds;
+  if (miss <= 0 || option.requests.gets == 0) return 0;
+  const AggregationPlan& plan = option.plan;
+  const int kept = plan.placement == Placement::kWorkers ? 1 : 0;  // beside its root
+  const double weights = (plan.workers() - kept) * plan.shards;
+  const double gradients = static_cast<double>(option.requests.gets) - weights;
+  const double to_mean_shard = terms.exchange * (plan.shards + 1) / (2.0 * plan.shards);
+  return weights * ExpectedMisses(to_mean_shard, miss) +
+         gradients * ExpectedMisses(terms.compute + to_mean_shard, miss);
+}
+
 Prediction ExtendedModel::FixedTerms(const WorkerTerms& workers, int memory_mib) const {
   const WorkloadProfile& profile = input_.profile;
   const double n = workers.functions;
@@ -501,10 +518,14 @@ std::optional<Prediction> ExtendedModel::Complete(const WorkerTerms& workers, in
   // What PriceOf the bill gives, in the multiplications that a search can afford.
   const double second_price =
       PriceOf(platform.prices, WorkersBill(memory_mib, workers.functions, 1)) + option.second_price;
-  Bill others;
-  others.put_requests = checkpoints * (option.plan.shards + 1) + decisions * workers.functions;
-  others.get_requests = decisions * workers.functions;
+  Bill others = SliceRequests(option.plan, {.slices = slices,
+                                            .checkpoints = checkpoints,
+                                            .kept_checkpoints = input_.options.checkpoints_kept,
+                                            .keeps_best = input_.limits.keep_best});
+  others.put_requests += decisions * workers.functions;
+  others.get_requests += decisions * workers.functions;
   others += DataRequests(workers, memory_mib, reread);
+  others.get_requests += iterations * RequestsInVain(option, terms);
   const double invocations = slices * (workers.functions + option.servers);
   prediction.cost = second_price * prediction.seconds + iterations * option.request_price +
                     PriceOf(platform.prices, others) + invocations * platform.prices.invocation;

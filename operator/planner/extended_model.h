@@ -179,6 +179,8 @@ class ExtendedModel : public PerformanceModel {
   SampleRead TestRead(const WorkerTerms& workers, int memory_mib) const;
   // Requests of all workers to the data set's store, over the whole training.
   Bill DataRequests(const WorkerTerms& workers, int memory_mib, const RereadTerms& reread) const;
+  // Of an iteration, where nobody tells readers.
+  double RequestsInVain(const AggregationOption& option, const IterationTerms& terms) const;
   // Evaluations by which functions decide; none where they do not.
   double DecidingEvaluations() const;
   IterationTerms LeastIteration(const WorkerTerms& workers, int memory_mib,

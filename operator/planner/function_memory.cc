@@ -17,8 +17,8 @@ constexpr double kMib = 1024.0 * 1024.0;
 // Without what a process is.
 double ServerDataMib(const AggregationPlan& plan, int64_t parameters, int optimizer_state_vectors) {
   constexpr double kSum = 1;
-  // What was written stays in memory until it is merged: of two iterations.
-  const double written = plan.transport == TransportKind::kDirect ? 2 : 0;
+  // The weights that are written; over connections until they are read: of two iterations.
+  const double written = plan.transport == TransportKind::kDirect ? 2 : 1;
   const double bytes = static_cast<double>(parameters) * kFloatBytes;
   // The checkpoint that is being written has a copy of weights and optimizer state.
   const double state = 1 + optimizer_state_vectors;

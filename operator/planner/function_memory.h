@@ -13,13 +13,13 @@ namespace lambdadnn {
 
 // Resident memory of a server function without shards. Beside it, it holds the weights and
 // optimizer state of its group's shards, a copy of both for the checkpoint that it writes, their
-// sum, and what has arrived of them (common/plan/arrivals.h).
-inline constexpr double kServerBaseMib = 32;
+// sum, the new weights that it hands on, and what has arrived of them (common/plan/arrivals.h).
+inline constexpr double kServerBaseMib = 20;
 // Copies of the exchanged vector in a worker, none of which is in the profile's resting memory:
 // weights, gradients, the shards in flight, and what a request has of them besides; at its end
 // worker 0 has two files of the trained model in place of these. As tests/prediction/memory.py
 // finds it.
-inline constexpr double kWorkerVectorCopies = 5;
+inline constexpr double kWorkerVectorCopies = 4;
 // Of what is left beside all else, what samples get where the share does not fit: the rest is what
 // the allocator may lose between samples that come and go.
 inline constexpr double kSamplesPart = 0.9;

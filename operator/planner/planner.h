@@ -73,6 +73,7 @@ struct PlannerOptions {
   PredictionModel model = PredictionModel::kExtended;
   SearchMethod search = SearchMethod::kExact;
   double checkpoint_interval_seconds = 30;
+  int checkpoints_kept = 2;
   // Runners-up and the Pareto front as well as the plan. Without them the search skips most of the
   // space.
   bool explain = true;

@@ -290,6 +290,7 @@ void RegisterAll() {
 
 int main(int argc, char** argv) {
   lambdadnn::KeepFreedMemory();  // as the worker does
+  lambdadnn::ShareOneHeap();
   lambdadnn::RegisterAll();
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

@@ -8,7 +8,6 @@ models (up to 100 MB of parameters), shards, layers, optimizers with and without
 Each plan is profiled anew. A table for docs/benchmarks.md; memory does not depend on how busy the machine is.
 """
 import argparse
-import copy
 import json
 import pathlib
 import subprocess
@@ -22,12 +21,15 @@ SGD = {"name": "SGD", "learningRate": "0.01"}
 MOMENTUM = {**SGD, "momentum": "0.9"}
 ADAM = {"name": "Adam", "learningRate": "0.001"}
 # Hidden layers of an mlp on 784 features and 10 classes, or a model by name; batch; optimizer; functions; shards;
-# layers of servers.
+# layers of servers; more of spec.aggregation.
+SERVE, DIRECT = {"placement": "Workers"}, {"transport": "Direct"}
 PLANS = (
     ("cnn", 120, MOMENTUM, 2, 1, [1]), ("logistic", 120, SGD, 2, 1, [1]), ([256], 120, MOMENTUM, 4, 2, [1, 2]),
     ([2000, 1200], 64, SGD, 2, 1, [1]), ([2000, 1200], 64, ADAM, 4, 4, [1]), ([3000, 2600], 64, MOMENTUM, 4, 1, [1]),
     ([4800, 4400], 64, SGD, 2, 1, [1]), ([4800, 4400], 64, MOMENTUM, 4, 1, [1]), ([4800, 4400], 64, SGD, 8, 1, [1]),
-    ([3000, 2600], 64, ADAM, 2, 8, [1, 2]),
+    ([3000, 2600], 64, ADAM, 2, 8, [1, 2]), ([3000, 2600], 64, ADAM, 2, 2, [1], DIRECT),
+    ([3000, 2600], 64, ADAM, 2, 2, [1], SERVE), ([3000, 2600], 64, ADAM, 2, 2, [1], SERVE | DIRECT),
+    ([3000, 2600], 64, ADAM, 1, 1, [1], SERVE), ([2000, 1200], 64, MOMENTUM, 4, 4, [1], SERVE | DIRECT),
 )
 SAMPLES, EPOCHS = 256, 1
 # Little CPU, so that eight functions fit.
@@ -40,21 +42,27 @@ MEBIBYTE = 1 << 20
 
 
 def name_of(plan):
-    model, batch, optimizer, functions, shards, layers = plan
+    model, batch, optimizer, functions, shards, layers, *more = plan
     kind = model if isinstance(model, str) else f"mlp {'x'.join(map(str, model))}"
     state = {"SGD": "SGD"}.get(optimizer["name"], "Adam") + (" momentum" if "momentum" in optimizer else "")
-    return f"{kind}, batch {batch}, {state}, n {functions}, K {shards}, layers {layers}"
+    ways = "".join(f", {value}" for way in more for value in way.values())
+    return f"{kind}, batch {batch}, {state}, n {functions}, K {shards}, layers {layers}{ways}"
 
 
 def job_of(plan):
-    model, batch, optimizer, functions, shards, layers = plan
-    builtin = {"name": model} if isinstance(model, str) else {"name": "mlp", "parameters": {"hidden": model}}
-    job = copy.deepcopy(record.job_of(("mlp", "small", EPOCHS, functions, 1024, shards, layers)))
+    model, batch, optimizer, functions, shards, layers, *more = plan
+    aggregation = {"placement": "Dedicated", "transport": "ObjectStore", "shards": shards,
+                   "layers": [*layers, functions]}
+    for way in more:
+        aggregation |= way
+    if aggregation["placement"] == "Dedicated":
+        aggregation["serverMemory"] = "1024Mi"
+    job = record.job_of(("mlp", "small", EPOCHS, functions, 1024), aggregation)
     spec = job["spec"]
-    spec["model"] = {"builtin": builtin}
+    spec["model"] = {"builtin": {"name": model} if isinstance(model, str) else
+                     {"name": "mlp", "parameters": {"hidden": model}}}
     spec["dataset"] = {"renderedDigits": {"train": SAMPLES, "test": SAMPLES}}
     spec["training"] |= {"globalBatchSize": batch, "optimizer": optimizer}
-    spec["aggregation"]["serverMemory"] = "1024Mi"
     return job
 
 
@@ -77,6 +85,9 @@ def run(options, plan):
 def row_of(plan, parameters, memory):
     cells = [name_of(plan), f"{4e-6 * parameters:.1f} MB"]
     for role in ("workers", "servers"):
+        if role not in memory or not memory[role].get("predictedBytes"):
+            cells.append("")
+            continue
         needed, peak = memory[role]["predictedBytes"], memory[role]["peakBytes"]
         cells.append(f"{needed / MEBIBYTE:.0f} / {peak / MEBIBYTE:.0f} MiB ({100 * (peak / needed - 1):+.0f} %)")
     return f"| {' | '.join(cells)} |"

@@ -80,6 +80,7 @@ int main(int argc, char** argv) {
   if (const auto code = lambdadnn::AnswerModuleTrial(argc, argv)) return *code;
   if (const auto code = lambdadnn::AnswerArguments("lambdadnn-worker", argc, argv)) return *code;
   lambdadnn::KeepFreedMemory();
+  lambdadnn::ShareOneHeap();
   lambdadnn::BlockEndSignals();  // before CUDA's threads start
   const lambdadnn::Result<lambdadnn::Compute> compute = lambdadnn::OpenDevice();
   if (!compute.ok()) {

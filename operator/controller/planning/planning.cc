@@ -209,6 +209,7 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, const JobS
     bound = std::max(bound.value_or(0), least);
   }
   input.options.checkpoint_interval_seconds = job.spec.checkpoint.interval_seconds;
+  input.options.checkpoints_kept = std::max(1, job.spec.checkpoint.keep);
   input.options.explain = explain;
   Correct(execution.corrections, &input);
   return input;

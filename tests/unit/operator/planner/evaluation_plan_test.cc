@@ -31,8 +31,13 @@ TEST(EvaluationPlan, DecisionsByTheTestSetAreInTimeAndBill) {
   EXPECT_EQ(stopping.predicted.iterations, without.predicted.iterations) << "all epochs";
   input.limits.keep_best = true;
   const PlanCandidate keeping = Predicted(input);
-  EXPECT_EQ(keeping.bill.put_requests - without.bill.put_requests, 3 * 4 + 2 * (shards + 1));
-  EXPECT_EQ(keeping.bill.get_requests - without.bill.get_requests, 3 * 4);
+  // Two checkpoints more, each of which another one makes way for, and the best model. It is read
+  // at the end, and the manifests of those that stay at each deletion.
+  const int manifest = 1 + shards;
+  EXPECT_EQ(keeping.bill.put_requests - without.bill.put_requests,
+            3 * 4 + 2 * (shards + 2) + 2 + 1);
+  EXPECT_EQ(keeping.bill.get_requests - without.bill.get_requests,
+            3 * 4 + 2 * 2 * shards + 2 * 2 * manifest + 2 * manifest + shards);
   EXPECT_NEAR(keeping.predicted[Term::kCheckpoint] - without.predicted[Term::kCheckpoint], 2 * 0.25,
               1e-9);
 }

@@ -8,6 +8,8 @@
 #include <limits>
 
 #include "common/base/statistics.h"
+#include "common/plan/poll_schedule.h"
+#include "common/plan/slice_cost.h"
 #include "operator/planner/planner.h"
 #include "operator/planner/wording.h"
 #include "tests/unit/operator/planner/simple_input.h"
@@ -297,9 +299,19 @@ TEST(ExtendedModel, ChargesWorkersServersSidecarsAndRequests) {
   input.platform.sidecar_memory_mib = 0;
   input.platform.prices = {.gib_second = 0, .put_request = 1};
   // 4 + 2 + 1 objects an iteration, and 8 iterations.
-  EXPECT_DOUBLE_EQ(Predicted(input).predicted.cost, 8 * 7);
+  const Bill beside = SliceRequests(Predicted(input).aggregation, {.kept_checkpoints = 2});
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted.cost, 8 * 7 + beside.put_requests);
   input.platform.prices = {.gib_second = 0, .get_request = 1};
-  EXPECT_DOUBLE_EQ(Predicted(input).predicted.cost, 8 * (4 + 2 + 4));
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted.cost, 8 * (4 + 2 + 4) + beside.get_requests);
+  // Of these ten, the 4 workers' 4 weights come after the exchange.
+  input.profile.miss = {.seconds = 0.1, .cpu_seconds = 0};
+  const PlanCandidate asking = Predicted(input);
+  const double exchange = asking.predicted[Term::kCommunication];
+  const double iteration = exchange + asking.predicted[Term::kCompute];
+  EXPECT_DOUBLE_EQ(asking.predicted.cost, asking.bill.get_requests);
+  EXPECT_NEAR(asking.predicted.cost - 8 * (4 + 2 + 4) - beside.get_requests,
+              8 * (4 * ExpectedMisses(exchange, 0.1) + 6 * ExpectedMisses(iteration, 0.1)), 1e-9);
+  input.profile.miss = {};
   input.platform.prices = {.gib_second = 0, .invocation = 1};
   EXPECT_DOUBLE_EQ(Predicted(input).predicted.cost, 7);
   input.platform.prices = {.gib_second = 0, .vcpu_second = 1};
@@ -393,14 +405,14 @@ TEST(ExtendedModel, AWorkerNeedsMemoryForModelAndBatch) {
   input.profile.worker_base_memory_mib = 200;
   input.profile.worker_bytes_per_sample = 10 << 20;
   input.objective.fixed = Objective::Fixed{4, 256};
-  // 200 + 5 x 0.0625 + 8 x 10 MiB
-  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 280.3125, 0.01);
+  // 200 + 4 x 0.0625 + 8 x 10 MiB
+  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 280.25, 0.01);
   PlannerInput others = input;
   others.profile.worker_least_memory_mib = 300;  // more than the base and a batch
-  EXPECT_NEAR(ExtendedModel(others).Workers(4).memory.whole_mib(), 300.3125, 0.01);
+  EXPECT_NEAR(ExtendedModel(others).Workers(4).memory.whole_mib(), 300.25, 0.01);
   others.profile.loaded_bytes_per_sample = 4 << 20;
   const double share = static_cast<double>(others.profile.training_samples) / 4;
-  EXPECT_NEAR(ExtendedModel(others).Workers(4).memory.whole_mib(), 300.3125 + 4 * share, 0.01);
+  EXPECT_NEAR(ExtendedModel(others).Workers(4).memory.whole_mib(), 300.25 + 4 * share, 0.01);
   const PlanningOutcome outcome = MakePlan(input).value();
   ASSERT_FALSE(outcome.feasible);
   EXPECT_EQ(outcome.certificate.binding, std::vector<Limit>{Limit::kMemory});
@@ -409,9 +421,9 @@ TEST(ExtendedModel, AWorkerNeedsMemoryForModelAndBatch) {
   EXPECT_TRUE(MakePlan(input)->feasible);
   // Two samples at a time, and their gradient beside the sum.
   input.limits.micro_batch_size = 2;
-  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 200 + 6 * 0.0625 + 2 * 10, 0.01);
+  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 200 + 5 * 0.0625 + 2 * 10, 0.01);
   input.limits.micro_batch_size = 8;
-  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 280.3125, 0.01) << "all of it";
+  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 280.25, 0.01) << "all of it";
 }
 
 TEST(ExtendedModel, TheQuotaCountsServersAsWell) {
@@ -437,10 +449,11 @@ TEST(ExtendedModel, ServersFitTheirShardsAndAShareOfACore) {
   EXPECT_EQ(server_mib(), 256);  // 250 milli-CPU
   input.aggregation.spread = 1;
   input.profile.model_bytes = 100 << 20;
-  // 32 + (1 + 1 + 1) x 100 (weights, sum, the checkpoint's copy), and what arrives.
-  EXPECT_EQ(server_mib(), 384);
+  // 20 + 4 x 100 (weights, these again as they are handed on and in the checkpoint, sum), and what
+  // arrives.
+  EXPECT_EQ(server_mib(), 512);
   input.limits.optimizer_state_vectors = 2;
-  EXPECT_EQ(server_mib(), 768);
+  EXPECT_EQ(server_mib(), 896);
 }
 
 TEST(ExtendedModel, AServerHoldsAsMuchAsArrivesAtATime) {
@@ -452,14 +465,14 @@ TEST(ExtendedModel, AServerHoldsAsMuchAsArrivesAtATime) {
     plan.layers = std::move(layers);
     return NeededServerMib(plan, kElements, vectors);
   };
-  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 1}), 32 + 300 + 100);  // one worker, one shard
-  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}), 32 + 300 + 2 * 100);
-  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}, 2), 32 + 700 + 2 * 100);
-  EXPECT_DOUBLE_EQ(needed(4, 1, {1, 8}), 32 + 300 + 2 * 25);
-  EXPECT_DOUBLE_EQ(needed(10, 1, {1, 8}), 32 + 300 + 6 * 10);
-  EXPECT_DOUBLE_EQ(needed(40, 1, {1, 8}), 32 + 300 + 8 * 2.5);
-  EXPECT_DOUBLE_EQ(needed(4, 4, {1, 8}), 32 + 75 + 2 * 25);
-  EXPECT_DOUBLE_EQ(needed(40, 40, {1, 2}), 32 + 7.5 + 2 * 2.5);
+  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 1}), 20 + 400 + 100);  // one worker, one shard
+  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}), 20 + 400 + 2 * 100);
+  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}, 2), 20 + 800 + 2 * 100);
+  EXPECT_DOUBLE_EQ(needed(4, 1, {1, 8}), 20 + 400 + 2 * 25);
+  EXPECT_DOUBLE_EQ(needed(10, 1, {1, 8}), 20 + 400 + 6 * 10);
+  EXPECT_DOUBLE_EQ(needed(40, 1, {1, 8}), 20 + 400 + 8 * 2.5);
+  EXPECT_DOUBLE_EQ(needed(4, 4, {1, 8}), 20 + 100 + 2 * 25);
+  EXPECT_DOUBLE_EQ(needed(40, 40, {1, 2}), 20 + 10 + 2 * 2.5);
 }
 
 TEST(ExtendedModel, PlansAreComplete) {

@@ -2,6 +2,7 @@
 // The extended model where workers serve, and where functions exchange directly.
 #include <gtest/gtest.h>
 
+#include "common/plan/slice_cost.h"
 #include "operator/planner/extended_model.h"
 #include "tests/unit/operator/planner/simple_input.h"
 
@@ -42,7 +43,8 @@ TEST(HostedServers, WorkersThatServeArePaidOnceAndSendLess) {
   input.aggregation.shards = 1;
   const PlanCandidate together = Predicted(input);
   // 8 iterations: 3 gradients and the weights each; a GiB a worker.
-  const double puts = 8 * 4;
+  const double puts =
+      8 * 4 + SliceRequests(together.aggregation, {.kept_checkpoints = 2}).put_requests;
   EXPECT_DOUBLE_EQ(together.predicted.cost, 4 * together.predicted.seconds + puts);
   input.aggregation.placement = Placement::kDedicated;
   EXPECT_GT(Predicted(input).predicted.cost, together.predicted.cost);
@@ -57,7 +59,7 @@ TEST(HostedServers, AWorkerHasMemoryForItsServers) {
   input.limits.max_functions = 1;
   const auto smallest = [&] { return MakePlan(input).value().chosen.memory_mib; };
   input.platform.memory = {.min_mib = 128, .max_mib = 2048, .step_mib = 128};
-  // Five copies of the vector in a worker; weights and two of the optimizer, these again in the
+  // Four copies of the vector in a worker; weights and two of the optimizer, these again in the
   // checkpoint that is being written, sums and what arrives in a server.
   EXPECT_EQ(smallest(), 1408);
   input.aggregation.placement = Placement::kDedicated;
@@ -107,7 +109,7 @@ TEST(DirectTransport, WhatWasWrittenStaysInMemory) {
   EXPECT_EQ(ExchangeMibOfWorker(plan, kParameters, 0), 0);
   plan.transport = TransportKind::kDirect;
   EXPECT_EQ(ExchangeMibOfWorker(plan, kParameters, 0), 100);
-  EXPECT_EQ(NeededServerMib(plan, kParameters, 0), stored + 200);
+  EXPECT_EQ(NeededServerMib(plan, kParameters, 0), stored + 100);
   plan.placement = Placement::kWorkers;
   plan.layers = {1, 1};
   plan.transport = TransportKind::kObjectStore;

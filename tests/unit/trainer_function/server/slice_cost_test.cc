@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an iteration asks of the store, on every store: exactly the formulas of common/plan, for the
 // cross of tree, number of workers, shards, spread and clipping.
+#include "common/plan/slice_cost.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -143,6 +145,33 @@ TEST_P(SliceCost, TwoLengthsDifferByTheFormulaTimesTheirIterations) {
     EXPECT_EQ(second.retries, 0);
     EXPECT_LE(second.misses, kMaxMissesPerObject * second.gets);
   }
+}
+
+TEST_P(SliceCost, WhatIsAskedBesideTheExchangeIsThatOfSlicesAndCheckpoints) {
+  HarnessJob job;
+  job.layers = GetParam().layers;
+  job.shards = GetParam().shards;
+  job.spread = GetParam().spread;
+  job.placement = GetParam().placement;
+  job.parameters = 6 * 16 * 1024 + 5;
+  job.samples = 3 * job.global_batch;
+  job.data_checksum = 1;
+  if (GetParam().clip) job.optimizer.clip_global_norm = 1;
+  job.budget_seconds = 600;
+  const HarnessResult result = Train(job, 2);
+  StoreCounters all;
+  for (const auto& [role, record] : result.records) all += record.store;
+  const Plan plan = job.MakePlan();
+  const RequestCount exchange = IterationCost({plan.aggregation, job.parameters, GetParam().clip});
+  const Bill beside =
+      SliceRequests(plan.aggregation, {.kept_checkpoints = job.checkpoint_keep, .models = 1});
+  const int64_t iterations = 2 * plan.iterations_per_epoch;
+  EXPECT_EQ(static_cast<double>(all.PricedPuts() - iterations * exchange.puts),
+            beside.put_requests);
+  // Each worker asks for a record of its data that is not there yet.
+  const int64_t records = plan.functions;
+  EXPECT_EQ(static_cast<double>(all.gets + all.heads - iterations * exchange.gets + records),
+            beside.get_requests);
 }
 
 const std::vector<std::vector<int>> kTrees = {{1, 1},    {1, 2},       {1, 4},
