@@ -11,7 +11,6 @@
 #include "common/plan/poll_schedule.h"
 #include "common/plan/slice_cost.h"
 #include "operator/planner/planner.h"
-#include "operator/planner/wording.h"
 #include "tests/unit/operator/planner/simple_input.h"
 
 namespace lambdadnn {
@@ -400,32 +399,6 @@ TEST(ExtendedModel, TheSlowestHandOverIsOfAllWorkersAndShards) {
   EXPECT_NEAR(seconds(1, {1, 2, 4}), 0.1 * std::sqrt(3) * ExpectedLargest(4), 1e-9);
 }
 
-TEST(ExtendedModel, AWorkerNeedsMemoryForModelAndBatch) {
-  PlannerInput input = Simple();
-  input.profile.worker_base_memory_mib = 200;
-  input.profile.worker_bytes_per_sample = 10 << 20;
-  input.objective.fixed = Objective::Fixed{4, 256};
-  // 200 + 4 x 0.0625 + 8 x 10 MiB
-  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 280.25, 0.01);
-  PlannerInput others = input;
-  others.profile.worker_least_memory_mib = 300;  // more than the base and a batch
-  EXPECT_NEAR(ExtendedModel(others).Workers(4).memory.whole_mib(), 300.25, 0.01);
-  others.profile.loaded_bytes_per_sample = 4 << 20;
-  const double share = static_cast<double>(others.profile.training_samples) / 4;
-  EXPECT_NEAR(ExtendedModel(others).Workers(4).memory.whole_mib(), 300.25 + 4 * share, 0.01);
-  const PlanningOutcome outcome = MakePlan(input).value();
-  ASSERT_FALSE(outcome.feasible);
-  EXPECT_EQ(outcome.certificate.binding, std::vector<Limit>{Limit::kMemory});
-  EXPECT_NE(ReasonOf(outcome.certificate).find("281 MiB"), std::string::npos);
-  input.objective.fixed = Objective::Fixed{4, 384};
-  EXPECT_TRUE(MakePlan(input)->feasible);
-  // Two samples at a time, and their gradient beside the sum.
-  input.limits.micro_batch_size = 2;
-  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 200 + 5 * 0.0625 + 2 * 10, 0.01);
-  input.limits.micro_batch_size = 8;
-  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 280.25, 0.01) << "all of it";
-}
-
 TEST(ExtendedModel, TheQuotaCountsServersAsWell) {
   PlannerInput input = Simple();
   input.platform.milli_cpu_per_gib = 1000;
@@ -439,40 +412,6 @@ TEST(ExtendedModel, TheQuotaCountsServersAsWell) {
   EXPECT_TRUE(MakePlan(input)->feasible);
   input.platform.total_memory_mib = 4 * 1024 + 511;
   EXPECT_EQ(MakePlan(input)->certificate.binding, std::vector<Limit>{Limit::kQuota});
-}
-
-TEST(ExtendedModel, ServersFitTheirShardsAndAShareOfACore) {
-  PlannerInput input = Simple();
-  const auto server_mib = [&] { return Predicted(input).server_memory_mib; };
-  EXPECT_EQ(server_mib(), 128);
-  input.platform.milli_cpu_per_gib = 1000;
-  EXPECT_EQ(server_mib(), 256);  // 250 milli-CPU
-  input.aggregation.spread = 1;
-  input.profile.model_bytes = 100 << 20;
-  // 20 + 4 x 100 (weights, these again as they are handed on and in the checkpoint, sum), and what
-  // arrives.
-  EXPECT_EQ(server_mib(), 512);
-  input.limits.optimizer_state_vectors = 2;
-  EXPECT_EQ(server_mib(), 896);
-}
-
-TEST(ExtendedModel, AServerHoldsAsMuchAsArrivesAtATime) {
-  constexpr int64_t kElements = (25 << 20);  // 100 MiB
-  const auto needed = [](int shards, int spread, std::vector<int> layers, int vectors = 0) {
-    AggregationPlan plan;
-    plan.shards = shards;
-    plan.spread = spread;
-    plan.layers = std::move(layers);
-    return NeededServerMib(plan, kElements, vectors);
-  };
-  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 1}), 20 + 400 + 100);  // one worker, one shard
-  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}), 20 + 400 + 2 * 100);
-  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}, 2), 20 + 800 + 2 * 100);
-  EXPECT_DOUBLE_EQ(needed(4, 1, {1, 8}), 20 + 400 + 2 * 25);
-  EXPECT_DOUBLE_EQ(needed(10, 1, {1, 8}), 20 + 400 + 6 * 10);
-  EXPECT_DOUBLE_EQ(needed(40, 1, {1, 8}), 20 + 400 + 8 * 2.5);
-  EXPECT_DOUBLE_EQ(needed(4, 4, {1, 8}), 20 + 100 + 2 * 25);
-  EXPECT_DOUBLE_EQ(needed(40, 40, {1, 2}), 20 + 10 + 2 * 2.5);
 }
 
 TEST(ExtendedModel, PlansAreComplete) {
