@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/base/statistics.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -57,12 +59,14 @@ Duration NextPollGap(Duration waited, Duration expected, Duration miss) {
   return std::max({Share(expected, kNearGap), std::min(root, growing), kMinPollGap});
 }
 
-double ExpectedMisses(double expected_seconds, double miss_seconds) {
+double ExpectedMisses(double expected_seconds, double deviation_seconds, double miss_seconds) {
   const double root = kGapOfRoot * std::sqrt(expected_seconds * miss_seconds);
   const double gap =
       std::max({kNearGap * expected_seconds, std::min(root, kPollGrowth * expected_seconds),
                 ToSeconds(kMinPollGap)});
-  return 1 + kEarly * expected_seconds / (gap + miss_seconds);
+  const double earliest =
+      deviation_seconds * ExpectedLargest(static_cast<double>(ArrivalEstimate::kWindow));
+  return 1 + (kEarly * expected_seconds + earliest) / (gap + miss_seconds);
 }
 
 Duration NextHintedGap(Duration waited) { return std::max(waited, kMinHintedGap); }

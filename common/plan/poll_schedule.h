@@ -67,10 +67,11 @@ class ArrivalEstimate {
 // where that is known.
 Duration NextPollGap(Duration waited, Duration expected, Duration miss = {});
 
-// How often an object is asked for in vain, on average, that comes after `expected_seconds` every
-// time, by a request that takes `miss_seconds`: once before it and then in gaps of NextPollGap. A
-// longer wait never has fewer.
-double ExpectedMisses(double expected_seconds, double miss_seconds);
+// How often an object is asked for in vain, on average, that comes after `expected_seconds`, give
+// or take a standard deviation, by a request that takes `miss_seconds`: once before it and then in
+// gaps of NextPollGap, from before the earliest of the last arrivals on. A longer wait of the same
+// relative deviation never has fewer.
+double ExpectedMisses(double expected_seconds, double deviation_seconds, double miss_seconds);
 
 inline constexpr Duration kMinHintedGap = std::chrono::milliseconds(8);
 inline constexpr int kMaxVainHints = 4;

@@ -101,7 +101,7 @@ struct ControllerOptions {
   int profile_iterations = 8;
   double profile_seconds = 0.4;
   int profile_warmup_iterations = 2;
-  double profile_timeout_seconds = 120;
+  double profile_timeout_seconds = 300;
   // Whether stores are reached with the Secrets that a job names. Without, with this process's
   // environment: `lambdadnn run` has no Secrets but those of its user.
   bool use_store_secrets = true;

@@ -415,6 +415,9 @@ IterationTerms ExtendedModel::Iteration(const WorkerTerms& workers, int memory_m
   return WithReread({compute, seconds - compute}, workers, memory_mib, option, compute_seconds);
 }
 
+// Of waits for objects, as runs on MinIO have it: the standard deviation in parts of the mean.
+constexpr double kScatter = 0.05;
+
 // Workers wait for weights as long as the exchange takes, servers for the next gradients as long as
 // an iteration; shards come one after the other.
 double ExtendedModel::RequestsInVain(const AggregationOption& option,
@@ -426,8 +429,8 @@ double ExtendedModel::RequestsInVain(const AggregationOption& option,
   const double weights = (plan.workers() - kept) * plan.shards;
   const double gradients = static_cast<double>(option.requests.gets) - weights;
   const double to_mean_shard = terms.exchange * (plan.shards + 1) / (2.0 * plan.shards);
-  return weights * ExpectedMisses(to_mean_shard, miss) +
-         gradients * ExpectedMisses(terms.compute + to_mean_shard, miss);
+  const auto misses = [&](double wait) { return ExpectedMisses(wait, kScatter * wait, miss); };
+  return weights * misses(to_mean_shard) + gradients * misses(terms.compute + to_mean_shard);
 }
 
 Prediction ExtendedModel::FixedTerms(const WorkerTerms& workers, int memory_mib) const {

@@ -114,11 +114,11 @@ SliceRequest MakeTrainingSlice(const Job& job, const AssignedRole& role, int64_t
   return request;
 }
 
-SliceRequest MakeProfileSlice(const Job& job, const Platform& platform, int rank, int memory_mib,
-                              const ProfileConfig& config, int64_t leader_epoch,
+SliceRequest MakeProfileSlice(const Job& job, const Platform& platform, const AssignedRole& role,
+                              int memory_mib, const ProfileConfig& config, int64_t leader_epoch,
                               double budget_seconds) {
   SliceRequest request = BaseRequest(job, leader_epoch, budget_seconds);
-  request.roles.front().role = {RoleKind::kProfile, rank, {}};
+  request.roles.front() = role;
   request.first_iteration = memory_mib;
   request.profile = config;
   request.training = BuildTrainingConfig(job.spec, 0, config.batch_size);

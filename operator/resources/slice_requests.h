@@ -51,9 +51,10 @@ std::vector<Peer> PeersOf(const ExecutionPlan& plan, const Role& role,
 SliceRequest MakeTrainingSlice(const Job& job, const AssignedRole& role, int64_t leader_epoch,
                                double budget_seconds);
 // A profiling slice at one memory size; `memory_mib` takes the place of the first iteration in its
-// id, so that every size is a slice of its own.
-SliceRequest MakeProfileSlice(const Job& job, const Platform& platform, int rank, int memory_mib,
-                              const ProfileConfig& config, int64_t leader_epoch,
+// id, so that every size is a slice of its own, and so is every attempt: functions answer for one
+// that has ended with its record.
+SliceRequest MakeProfileSlice(const Job& job, const Platform& platform, const AssignedRole& role,
+                              int memory_mib, const ProfileConfig& config, int64_t leader_epoch,
                               double budget_seconds);
 
 // status.execution.startCheckpoint.

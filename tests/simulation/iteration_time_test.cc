@@ -231,7 +231,7 @@ TEST_P(Misses, AreFewHoweverManyObjectsAnIterationWaitsFor) {
   const Measured measured = MeasureIterations(scenario, false);
   // As the planner counts them, of the gradients.
   const double to_mean_shard = (measured.seconds - kComputeSeconds) * (shards + 1) / (2.0 * shards);
-  const double predicted = ExpectedMisses(kComputeSeconds + to_mean_shard, kRequestSeconds);
+  const double predicted = ExpectedMisses(kComputeSeconds + to_mean_shard, 0, kRequestSeconds);
   RecordProperty("missesAGet", std::to_string(measured.misses_a_get));
   RecordProperty("predicted", std::to_string(predicted));
   EXPECT_GT(measured.seconds, 0);

@@ -175,12 +175,21 @@ void FakeFunctions::Start(const std::string& instance_uid, const Endpoint& endpo
     Slice& slice = instance.slices[request.invocation];
     slice.request = request;
     slice.started = clock_.Now();
+    slice.record = FindRecord(request);
     started_.push_back(request.invocation);
     requests_.emplace_back(slice.started, request);
     CountRunning();
     return OkStatus();
   });
   if (!fault.ok()) streams_[request.invocation].lost = true;
+}
+
+std::optional<SliceRecord> FakeFunctions::FindRecord(const SliceRequest& request) const {
+  const auto bytes = store_.Get(RecordKey(request.store.prefix, request.invocation));
+  if (!bytes.ok()) return std::nullopt;
+  const auto line = DecodeSliceLine(AsText(*bytes));
+  LDNN_CHECK(line.ok() && line->has_value(), "a record of this fake cannot be read");
+  return std::get<SliceRecord>(**line);
 }
 
 void FakeFunctions::CountRunning() {
@@ -480,16 +489,16 @@ void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& memb
 
 void FakeFunctions::AdvanceProfile(Instance& instance, Slice& slice) {
   const ProfileConfig& config = slice.request.profile;
-  if (config.filler) {
-    if (slice.lines.empty()) slice.lines.emplace_back();
-    return;
-  }
   SliceRecord record;
   if (const auto fail = fail_next_.find(slice.request.role().Name()); fail != fail_next_.end()) {
     record.outcome = SliceOutcome::kFailed;
     std::tie(record.error, record.permanent) = fail->second;
     fail_next_.erase(fail);
     return End(slice, record);
+  }
+  if (config.filler) {
+    if (slice.lines.empty()) slice.lines.emplace_back();
+    return;
   }
   const int milli_cpu = config.milli_cpu > 0 ? config.milli_cpu : instance.milli_cpu;
   const double rate = options_.samples_per_second_per_mib * milli_cpu / 1000.0 * 1024.0;

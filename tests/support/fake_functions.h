@@ -188,6 +188,8 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
                 SliceOutcome outcome);
   void WriteCheckpoint(const SliceRequest& request, int64_t iteration);
   void End(Slice& slice, SliceRecord record);
+  // What an earlier run of this invocation has left, as real functions answer.
+  std::optional<SliceRecord> FindRecord(const SliceRequest& request) const;
   void CountRunning();
 
   Clock& clock_;

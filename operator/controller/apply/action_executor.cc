@@ -213,8 +213,12 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const StartProfileSl
   pass->memory->memo.profile_suffices = false;
   config.warmup_iterations = options_.profile_warmup_iterations;
   config.batch_size = action.batch_size;
+  const Role role = {RoleKind::kProfile, action.rank, {}};
+  const auto ended = pass->memory->memo.profile_slices_ended.find({action.memory_mib, action.rank});
+  const int attempt =
+      ended == pass->memory->memo.profile_slices_ended.end() ? 1 : 1 + ended->second;
   SliceRequest request =
-      MakeProfileSlice(pass->snapshot.job, options_.platform, action.rank, action.memory_mib,
+      MakeProfileSlice(pass->snapshot.job, options_.platform, {role, attempt}, action.memory_mib,
                        config, options_.leader_epoch, options_.profile_timeout_seconds);
   LDNN_RETURN_IF_ERROR(credentials_.AddTo(&request, pass));
   StartSlice(pass, request, action.instance_uid);
@@ -236,7 +240,15 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const StopSlice& act
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ForgetSlice& action) {
   dependencies_.slices.Forget(action.invocation);
-  pass->memory->observations.slices.erase(action.invocation);
+  auto& slices = pass->memory->observations.slices;
+  if (const auto found = slices.find(action.invocation); found != slices.end()) {
+    const SliceFact& slice = found->second;
+    if (slice.role.kind == RoleKind::kProfile) {
+      const auto size = static_cast<int>(slice.first_iteration);
+      pass->memory->memo.profile_slices_ended[{size, slice.role.rank}] = slice.attempt;
+    }
+    slices.erase(found);
+  }
   pass->memory->memo.stops.erase(action.invocation);
   return Next::kDecideAgain;
 }

@@ -111,6 +111,8 @@ struct Memo {
   std::map<std::string, StoreOfFunctions> started_with;
   // CPU quota set on profiling instances, by uid.
   std::map<std::string, int> cpu_set;
+  // The last attempt that is forgotten of a profiling slice, by size in MiB and rank.
+  std::map<std::pair<int, int>, int> profile_slices_ended;
   // The sizes that a plan would use have been measured.
   bool profile_suffices = false;
   // The backend cannot change the quota of a running function.

@@ -309,7 +309,9 @@ TEST(ExtendedModel, ChargesWorkersServersSidecarsAndRequests) {
   const double iteration = exchange + asking.predicted[Term::kCompute];
   EXPECT_DOUBLE_EQ(asking.predicted.cost, asking.bill.get_requests);
   EXPECT_NEAR(asking.predicted.cost - 8 * (4 + 2 + 4) - beside.get_requests,
-              8 * (4 * ExpectedMisses(exchange, 0.1) + 6 * ExpectedMisses(iteration, 0.1)), 1e-9);
+              8 * (4 * ExpectedMisses(exchange, 0.05 * exchange, 0.1) +
+                   6 * ExpectedMisses(iteration, 0.05 * iteration, 0.1)),
+              1e-9);
   input.profile.miss = {};
   input.platform.prices = {.gib_second = 0, .invocation = 1};
   EXPECT_DOUBLE_EQ(Predicted(input).predicted.cost, 7);

@@ -190,7 +190,9 @@ TEST(SliceRequests, ARoleThatIsTakenOverHasASliceOfItsOwn) {
 TEST(SliceRequests, AProfileRunsTheThreadsOfAPlanOfItsSize) {
   Platform platform;
   const auto threads = [&](int memory_mib) {
-    return MakeProfileSlice(Job{}, platform, 0, memory_mib, {}, 1, 10).plan.threads;
+    return MakeProfileSlice(Job{}, platform, {{RoleKind::kProfile, 0, {}}, 1}, memory_mib, {}, 1,
+                            10)
+        .plan.threads;
   };
   EXPECT_EQ(threads(4096), 1) << "without quotas a plan has one";
   platform.milli_cpu_per_gib = 1000;

@@ -134,6 +134,18 @@ TEST_F(JobLifeTest, ADeadFillerIsReplaced) {
   ExpectNothingLeft();
 }
 
+// The one in its place has a slice of its own, not the record of the one that ended.
+TEST_F(JobLifeTest, AFillerWhoseSliceEndedIsReplacedOnce) {
+  world_.Create(JobToProfile());
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return !Profiled(world_.functions, "profile-0").empty(); }, 50));
+  world_.functions.FailNext("profile-1", UnavailableError("the slice's time is up"), false);
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_THAT(Profiled(world_.functions, "profile-1"), SizeIs(2));
+  ExpectNothingLeft();
+}
+
 TEST_F(JobLifeTest, ADeadMeasuringFunctionIsReplacedAndSizesItMeasuredCount) {
   world_.Create(JobToProfile());
   ASSERT_TRUE(
