@@ -24,8 +24,9 @@ double ServerDataMib(const AggregationPlan& plan, int64_t parameters, int optimi
   const double state = 1 + optimizer_state_vectors;
   const double copies = 2 * state + kSum + written;
   const double shard_bytes = bytes / plan.shards;
-  // As many as any tree over the workers lets come.
-  const int64_t most = int64_t{plan.workers()} * plan.shards / plan.spread;
+  // As many as any tree over the workers lets come; what comes from its own function is no copy.
+  const int own = plan.placement == Placement::kWorkers ? 1 : 0;
+  const int64_t most = int64_t{plan.workers() - own} * plan.shards / plan.spread;
   const auto held =
       static_cast<double>(std::min(ArrivalsHeld(static_cast<int64_t>(shard_bytes)), most));
   return (copies * bytes / plan.spread + held * shard_bytes) / kMib;
@@ -86,17 +87,12 @@ double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
 
 double ExchangeMibOfWorker(const AggregationPlan& plan, int64_t parameters,
                            int optimizer_state_vectors) {
-  // The gradient that it has written.
-  const double written = plan.transport == TransportKind::kDirect && plan.workers() > 1
-                             ? static_cast<double>(parameters) * kFloatBytes / kMib
-                             : 0;
-  if (plan.placement == Placement::kDedicated) return written;
+  if (plan.placement == Placement::kDedicated) return 0;
   std::vector<int> servers(static_cast<size_t>(plan.workers()));
   for (int server = 0; server < plan.servers(); ++server) {
     ++servers[static_cast<size_t>(HostOf(plan, ServerAt(plan, server)))];
   }
-  return written +
-         std::ranges::max(servers) * ServerDataMib(plan, parameters, optimizer_state_vectors);
+  return std::ranges::max(servers) * ServerDataMib(plan, parameters, optimizer_state_vectors);
 }
 
 double WorkerMibOf(const ExecutionPlan& plan, const WorkloadProfile& profile,

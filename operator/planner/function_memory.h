@@ -14,10 +14,10 @@ namespace lambdadnn {
 // Resident memory of a server function without shards. Beside it, it holds the weights and
 // optimizer state of its group's shards, a copy of both for the checkpoint that it writes, their
 // sum, the new weights that it hands on, and what has arrived of them (common/plan/arrivals.h).
-inline constexpr double kServerBaseMib = 20;
+inline constexpr double kServerBaseMib = 14;
 // Copies of the exchanged vector in a worker, none of which is in the profile's resting memory:
-// weights, gradients, the shards in flight, and what a request has of them besides; at its end
-// worker 0 has two files of the trained model in place of these. As tests/prediction/memory.py
+// weights, gradients of two iterations, and the shards in flight; at its end worker 0 has two files
+// of the trained model in place of these. As tests/prediction/memory.py
 // finds it.
 inline constexpr double kWorkerVectorCopies = 4;
 // Of what is left beside all else, what samples get where the share does not fit: the rest is what
@@ -46,8 +46,8 @@ int SampleMemoryMib(const WorkerMemory& worker, int memory_mib, double exchange_
 double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
                        int optimizer_state_vectors);
 
-// What a worker needs besides for the exchange: what it has written, and the servers in its
-// function, of the one that has most.
+// What a worker needs besides for the exchange: the servers in its function, of the one that has
+// most.
 double ExchangeMibOfWorker(const AggregationPlan& plan, int64_t parameters,
                            int optimizer_state_vectors);
 

@@ -47,7 +47,7 @@ TEST(FunctionMemory, ServersFitTheirShardsAndAShareOfACore) {
   EXPECT_EQ(server_mib(), 256);  // 250 milli-CPU
   input.aggregation.spread = 1;
   input.profile.model_bytes = 100 << 20;
-  // 20 + 4 x 100 (weights, these again as they are handed on and in the checkpoint, sum), and what
+  // 14 + 4 x 100 (weights, these again as they are handed on and in the checkpoint, sum), and what
   // arrives.
   EXPECT_EQ(server_mib(), 512);
   input.limits.optimizer_state_vectors = 2;
@@ -63,14 +63,14 @@ TEST(FunctionMemory, AServerHoldsAsMuchAsArrivesAtATime) {
     plan.layers = std::move(layers);
     return NeededServerMib(plan, kElements, vectors);
   };
-  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 1}), 20 + 400 + 100);  // one worker, one shard
-  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}), 20 + 400 + 2 * 100);
-  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}, 2), 20 + 800 + 2 * 100);
-  EXPECT_DOUBLE_EQ(needed(4, 1, {1, 8}), 20 + 400 + 2 * 25);
-  EXPECT_DOUBLE_EQ(needed(10, 1, {1, 8}), 20 + 400 + 6 * 10);
-  EXPECT_DOUBLE_EQ(needed(40, 1, {1, 8}), 20 + 400 + 8 * 2.5);
-  EXPECT_DOUBLE_EQ(needed(4, 4, {1, 8}), 20 + 100 + 2 * 25);
-  EXPECT_DOUBLE_EQ(needed(40, 40, {1, 2}), 20 + 10 + 2 * 2.5);
+  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 1}), 14 + 400 + 100);  // one worker, one shard
+  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}), 14 + 400 + 2 * 100);
+  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}, 2), 14 + 800 + 2 * 100);
+  EXPECT_DOUBLE_EQ(needed(4, 1, {1, 8}), 14 + 400 + 2 * 25);
+  EXPECT_DOUBLE_EQ(needed(10, 1, {1, 8}), 14 + 400 + 6 * 10);
+  EXPECT_DOUBLE_EQ(needed(40, 1, {1, 8}), 14 + 400 + 8 * 2.5);
+  EXPECT_DOUBLE_EQ(needed(4, 4, {1, 8}), 14 + 100 + 2 * 25);
+  EXPECT_DOUBLE_EQ(needed(40, 40, {1, 2}), 14 + 10 + 2 * 2.5);
 }
 
 }  // namespace
