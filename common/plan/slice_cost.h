@@ -5,9 +5,8 @@
 // vain.
 //   slice begins    each role reads the manifest and looks at its K parts; each worker reads all
 //                   parts, each root those of its shards; each worker the record of its data
-//   checkpoint      K parts and a manifest are written, after K headers were read and K parts
-//   looked
-//                   at; checkpoints are listed, and the objects of each that is deleted
+//   checkpoint      K parts are written, their headers read and their sizes looked at, and the
+//                   manifest written; checkpoints are listed, and objects of each that is deleted
 //   slice ends      roots beside the one that completes the last checkpoint read its manifest
 //   run             records of the data set; the model and, where it has one, its TorchScript
 #pragma once
@@ -19,8 +18,8 @@ namespace lambdadnn {
 
 struct RunShape {
   double slices = 1;
-  double checkpoints =
-      0;  // beside the first, which holds the initial weights, and each slice's last
+  // Beside the first, which holds the initial weights, and each slice's last.
+  double checkpoints = 0;
   int kept_checkpoints = 1;
   bool keeps_best = false;
   int models = 2;  // that are left: weights, and TorchScript

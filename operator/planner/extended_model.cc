@@ -23,6 +23,8 @@ namespace {
 constexpr double kMib = 1024.0 * 1024.0;
 constexpr double kMilliPerCore = 1000;
 
+// Of waits for objects, as runs on MinIO have it: the standard deviation in parts of the mean.
+constexpr double kScatter = 0.05;
 // What a slice keeps free for its end.
 constexpr double kIterationsKeptFree =
     SyncPolicy::kStopSafetyFactor * SyncPolicy::kIterationsToStop;
@@ -414,9 +416,6 @@ IterationTerms ExtendedModel::Iteration(const WorkerTerms& workers, int memory_m
   const double compute = std::min(simulated.compute_seconds, seconds);
   return WithReread({compute, seconds - compute}, workers, memory_mib, option, compute_seconds);
 }
-
-// Of waits for objects, as runs on MinIO have it: the standard deviation in parts of the mean.
-constexpr double kScatter = 0.05;
 
 // Workers wait for weights as long as the exchange takes, servers for the next gradients as long as
 // an iteration; shards come one after the other.
