@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints an iteration of `lambdadnn run` (the built-in cnn, workers that serve, Direct, K = n, no quota) beside a step
-of PyTorch's DistributedDataParallel over gloo, of the same network, batch and optimizer; and beside one of PyTorch
-that averages all gradients after its backward pass, where DistributedDataParallel averages the last layers' during it.
-Of one worker, these are a loop without others.
+"""Prints an iteration of `lambdadnn run` (the built-in cnn, workers that serve, Direct, K = n or as many shards as the
+model has blocks, no quota) beside a step of PyTorch's DistributedDataParallel over gloo, of the same network, batch and
+optimizer; and beside one of PyTorch that averages all gradients after its backward pass, where DistributedDataParallel
+averages the last layers' during it. Of one worker, these are a loop without others.
 
     /usr/bin/python3 tests/bench/ddp_python.py [build/release/bin/lambdadnn]
 
@@ -29,6 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Parameters of the built-in cnn, 0.3 and 10 MB.
 NETWORKS = {"cnn": {}, "wide cnn": {"channels": [32, 64], "hidden": [2400]}}
 ROWS = [*(("cnn", n) for n in (1, 2, 4, 8)), ("wide cnn", 2)]
+BLOCK = 16384  # parameters, of which a shard has at least one
 BATCH, ITERATIONS, REPEATS, WARM_UP = 64, 100, 3, 10
 
 
@@ -79,7 +80,8 @@ def ddp_seconds(name, workers, overlap=True):
 
 def run_seconds(program, name, workers, channel):
     """Of an iteration: its compute and its communication, means of the workers."""
-    model_bytes = 4 * sum(parameter.numel() for parameter in network(name).parameters())
+    parameters = sum(parameter.numel() for parameter in network(name).parameters())
+    shards = min(workers, -(-parameters // BLOCK))
     job = {"apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob", "metadata": {"name": "ddp"},
            "spec": {"model": {"builtin": {"name": "cnn", "parameters": NETWORKS[name]}},
                     "backend": "Local", "peerChannel": channel,
@@ -87,10 +89,10 @@ def run_seconds(program, name, workers, channel):
                     "training": {"epochs": 1, "globalBatchSize": workers * BATCH,
                                  "optimizer": {"name": "SGD", "learningRate": "0.05", "momentum": "0.9"}},
                     "objective": {"fixed": {"functions": workers, "memory": "1Gi"}},
-                    "aggregation": {"transport": "Direct", "placement": "Workers", "shards": workers,
-                                    "spread": workers, "layers": [1, workers]},
+                    "aggregation": {"transport": "Direct", "placement": "Workers", "shards": shards,
+                                    "spread": shards, "layers": [1, workers]},
                     "profile": {"trainingSamples": workers * BATCH * ITERATIONS, "trainingBytes": 784,
-                                "modelBytes": model_bytes, "trainingRate": {"slope": "1", "intercept": "0"}},
+                                "modelBytes": 4 * parameters, "trainingRate": {"slope": "1", "intercept": "0"}},
                     "checkpoint": {"intervalSeconds": 600}}}
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         file, out = pathlib.Path(folder, "job.json"), pathlib.Path(folder, "out")
