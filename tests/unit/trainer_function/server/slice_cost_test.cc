@@ -82,6 +82,19 @@ class SliceCost : public testing::TestWithParam<CostCase> {
         RetryOptions{.first_wait_seconds = 0.01, .max_wait_seconds = 1, .budget_seconds = 60});
   }
 
+  static HarnessJob MakeJob() {
+    HarnessJob job;
+    job.layers = GetParam().layers;
+    job.shards = GetParam().shards;
+    job.spread = GetParam().spread;
+    job.placement = GetParam().placement;
+    job.parameters = 6 * 16 * 1024 + 5;
+    job.samples = 3 * job.global_batch;
+    if (GetParam().clip) job.optimizer.clip_global_norm = 1;
+    job.budget_seconds = 600;
+    return job;
+  }
+
   // On a store of its own.
   HarnessResult Train(HarnessJob job, int64_t epochs) {
     job.epochs = epochs;
@@ -117,15 +130,7 @@ RequestCount CostOf(const ExchangeShape& shape, const Role& role) {
 }
 
 TEST_P(SliceCost, TwoLengthsDifferByTheFormulaTimesTheirIterations) {
-  HarnessJob job;
-  job.layers = GetParam().layers;
-  job.shards = GetParam().shards;
-  job.spread = GetParam().spread;
-  job.placement = GetParam().placement;
-  job.parameters = 6 * 16 * 1024 + 5;
-  job.samples = 3 * job.global_batch;
-  if (GetParam().clip) job.optimizer.clip_global_norm = 1;
-  job.budget_seconds = 600;
+  const HarnessJob job = MakeJob();
   // Equally long in digits, so that the manifests' text is equally long.
   const HarnessResult shorter = Train(job, 2);
   const HarnessResult longer = Train(job, 3);
@@ -148,16 +153,8 @@ TEST_P(SliceCost, TwoLengthsDifferByTheFormulaTimesTheirIterations) {
 }
 
 TEST_P(SliceCost, WhatIsAskedBesideTheExchangeIsThatOfSlicesAndCheckpoints) {
-  HarnessJob job;
-  job.layers = GetParam().layers;
-  job.shards = GetParam().shards;
-  job.spread = GetParam().spread;
-  job.placement = GetParam().placement;
-  job.parameters = 6 * 16 * 1024 + 5;
-  job.samples = 3 * job.global_batch;
+  HarnessJob job = MakeJob();
   job.data_checksum = 1;
-  if (GetParam().clip) job.optimizer.clip_global_norm = 1;
-  job.budget_seconds = 600;
   const HarnessResult result = Train(job, 2);
   StoreCounters all;
   for (const auto& [role, record] : result.records) all += record.store;
