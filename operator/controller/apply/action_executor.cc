@@ -214,9 +214,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const StartProfileSl
   config.warmup_iterations = options_.profile_warmup_iterations;
   config.batch_size = action.batch_size;
   const Role role = {RoleKind::kProfile, action.rank, {}};
-  const auto ended = pass->memory->memo.profile_slices_ended.find({action.memory_mib, action.rank});
-  const int attempt =
-      ended == pass->memory->memo.profile_slices_ended.end() ? 1 : 1 + ended->second;
+  const int attempt = 1 + pass->memory->memo.profile_slices_ended[{action.memory_mib, action.rank}];
   SliceRequest request =
       MakeProfileSlice(pass->snapshot.job, options_.platform, {role, attempt}, action.memory_mib,
                        config, options_.leader_epoch, options_.profile_timeout_seconds);
