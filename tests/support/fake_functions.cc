@@ -476,6 +476,11 @@ void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& memb
       ProgressLine line;
       line.iteration = done + 1;
       if (Serves(slice->request)) line.loss = 1.0 / (1.0 + double(done));
+      const bool tells = tells_phases && slice->request.role().kind == RoleKind::kWorker;
+      if (tells && done + 1 == iteration && elapsed >= slice->told_seconds + 1) {
+        slice->told_seconds = elapsed;
+        line.phases.emplace()[Phase::kCompute].wall_seconds = elapsed;
+      }
       slice->lines.push_back(line);
     }
     if ((done + 1) % every == 0) WriteCheckpoint(request, done + 1);

@@ -87,6 +87,10 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   int64_t stuck_incarnations = 1;
   // The next round to end writes no checkpoint, whatever its records say.
   bool lose_checkpoint = false;
+  // Of rounds that begin from now on.
+  void set_iteration_seconds(double seconds) { options_.iteration_seconds = seconds; }
+  // Workers tell once a second what they have spent of each phase.
+  bool tells_phases = true;
   // Until set again, no new instance becomes ready; why, as the platform says it.
   bool start_nothing = false;
   std::string pending_reason;
@@ -148,6 +152,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
     bool stop = false;
     std::optional<SliceRecord> record;
     std::vector<ProgressLine> lines;
+    double told_seconds = 0;  // when a line last told of its phases
   };
   struct Instance : FakeInstance {
     int milli_cpu = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "operator/controller/decide/drift.h"
+#include "operator/controller/planning/unmeasured_plan.h"
 #include "operator/planner/candidate.h"
 #include "operator/planner/wording.h"
 
@@ -23,7 +24,36 @@ Result<PlanCandidate> PredictCurrent(PlannerInput input, const Plan& plan) {
   return PredictPlan(input, plan.functions, plan.memory_mib);
 }
 
+// The plan in force was predicted by nobody: by what its iterations took beside nothing.
+TimeFactors CorrectionsByStepsAlone(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  const StepsAlone& steps = snapshot.observations->steps_alone;
+  const TimeFactors& as_before = job.status.execution.corrections;
+  if (steps.iterations() == 0 || !job.status.profile.has_value()) return as_before;
+  const int64_t iteration =
+      std::max(snapshot.observations->iteration, job.status.execution.first_iteration);
+  const PlannerInput input =
+      ReplannerInputOf(job, PlatformOf(snapshot), SpentOf(snapshot), iteration);
+  const Result<PlanCandidate> current = PredictCurrent(input, *job.status.plan);
+  if (!current.ok()) return as_before;
+  Plan plan = *job.status.plan;
+  plan.predicted = current->predicted;
+  OnlineEstimate estimate;
+  estimate.Use(plan, *job.status.profile, as_before);
+  estimate.ObserveUnpredicted(steps.iterations(), steps.compute_seconds(),
+                              steps.exchange_seconds());
+  return estimate.corrections();
+}
+
 }  // namespace
+
+TimeFactors CorrectionsOf(const JobSnapshot& snapshot) {
+  const JobStatus& status = snapshot.job.status;
+  if (IsUnmeasured(snapshot.job)) return CorrectionsByStepsAlone(snapshot);
+  const OnlineEstimate& estimate = snapshot.observations->estimate;
+  const bool known = estimate.known() && estimate.revision() == status.plan->revision;
+  return known ? estimate.corrections() : status.execution.corrections;
+}
 
 JobSpent SpentOf(const JobSnapshot& snapshot) {
   return {ActiveSeconds(snapshot.job, snapshot.wall), snapshot.meter.Spent(), snapshot.wall};

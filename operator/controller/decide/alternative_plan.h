@@ -34,6 +34,10 @@ struct RunSoFar {
 AlternativePlan FindAlternative(const JobSnapshot& snapshot, int64_t iteration,
                                 const RunSoFar& run);
 
+// For what the profile is corrected in further plans: what was learnt of the plan in force, or,
+// where that was made before the model was measured, of its iterations so far.
+TimeFactors CorrectionsOf(const JobSnapshot& snapshot);
+
 // What is over of the job now.
 JobSpent SpentOf(const JobSnapshot& snapshot);
 

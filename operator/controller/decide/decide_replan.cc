@@ -16,6 +16,11 @@
 namespace lambdadnn {
 namespace {
 
+// Of its iterations beside nothing a job that is to be planned shows each worker so much, and is
+// planned without where they are not told for so long.
+constexpr double kStepsAloneSeconds = 2;
+constexpr double kMostStepsAloneSeconds = 5;
+
 bool StopsFor(const Job& job, Reason reason) {
   const Condition* condition = FindCondition(job, kConditionProvisioned);
   return condition != nullptr && condition->status == "False" && HasReason(*condition, reason);
@@ -28,14 +33,6 @@ bool IsForDrift(const Job& job) {
 
 bool IsUnderWay(const Job& job) {
   return StopsFor(job, Reason::kReplanning) || StopsFor(job, Reason::kPredictionDrift);
-}
-
-// For what the profile is corrected in further plans.
-TimeFactors CorrectionsOf(const JobSnapshot& snapshot) {
-  const JobStatus& status = snapshot.job.status;
-  const OnlineEstimate& estimate = snapshot.observations->estimate;
-  const bool known = estimate.known() && estimate.revision() == status.plan->revision;
-  return known ? estimate.corrections() : status.execution.corrections;
 }
 
 struct Replanned {
@@ -146,6 +143,7 @@ std::vector<Action> KeepMeasured(const JobSnapshot& snapshot, int64_t iteration,
   const JobSpent spent = SpentOf(snapshot);
   WriteDecision keep = KeepPlan(snapshot, "the plan is measured");
   keep.execution->unmeasured_plan = UnmeasuredPlan::kNone;
+  keep.execution->corrections = CorrectionsOf(snapshot);
   keep.plan = job.status.plan;
   keep.plan->predicted = PredictedFromHere(snapshot, current);
   keep.plan_history = job.status.plan_history;
@@ -169,9 +167,21 @@ bool Runs(const JobSnapshot& snapshot) {
   return execution.unmeasured_plan != UnmeasuredPlan::kLeft && !execution.functions.empty();
 }
 
+// Slices run, and their iterations have not been seen for long since nothing measures beside them.
+bool AwaitsStepsAlone(const JobSnapshot& snapshot, const RoundView& view) {
+  const StepsAlone& steps = snapshot.observations->steps_alone;
+  if (!Runs(snapshot) || !view.any_started || view.broken || view.all_ended) return false;
+  const int workers = std::max(1, snapshot.job.status.plan->functions);
+  const bool seen =
+      steps.compute_seconds() + steps.exchange_seconds() >= kStepsAloneSeconds * workers;
+  return !seen &&
+         (!steps.since() || snapshot.now - *steps.since() < FromSeconds(kMostStepsAloneSeconds));
+}
+
 // The model has been measured while the job trained, or before it went on.
-std::vector<Action> BeginMeasured(const JobSnapshot& snapshot) {
+std::vector<Action> BeginMeasured(const JobSnapshot& snapshot, const RoundView& view) {
   const Job& job = snapshot.job;
+  if (AwaitsStepsAlone(snapshot, view)) return DecideRun(snapshot);
   const int64_t iteration =
       std::max(snapshot.observations->iteration, job.status.execution.first_iteration);
   const AlternativePlan found =
@@ -345,7 +355,7 @@ std::vector<Action> DecideReplan(const JobSnapshot& snapshot) {
   }
   // The last slices finished before the stop reached them: the job is done.
   if (view.finished && snapshot.memo->records_read == round) return DecideRun(snapshot);
-  if (!IsUnderWay(job)) return IsUnmeasured(job) ? BeginMeasured(snapshot) : Begin(snapshot);
+  if (!IsUnderWay(job)) return IsUnmeasured(job) ? BeginMeasured(snapshot, view) : Begin(snapshot);
   if (IsForDrift(job)) {
     std::vector<Action> keep = KeepWithoutCapacity(snapshot, round);
     if (!keep.empty()) return keep;

@@ -8,6 +8,7 @@
 #include "common/plan/money.h"
 #include "common/telemetry/log.h"
 #include "operator/controller/planning/profile_fit.h"
+#include "operator/controller/planning/unmeasured_plan.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/slice_requests.h"
 
@@ -295,12 +296,17 @@ void JobMemory::AddRecord(SliceFact* slice, const Job& job, const Platform& plat
 
 void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& job,
                               const Platform& platform, Instant now, const News& news) {
+  const bool measures = !IsUnmeasured(job) || !LiveInstances(observations, kProfileGroup).empty();
+  observations.steps_alone.ObserveMeasuring(measures, now);
   for (const SliceView& view : views) {
     const auto found = observations.slices.find(view.invocation);
     if (found == observations.slices.end()) continue;
     SliceFact& slice = found->second;
     for (const ProgressLine& line : view.new_lines) {
-      if (line.phases) slice.told_phases = ToldPhases{line.iteration, *line.phases};
+      if (line.phases) {
+        slice.told_phases = ToldPhases{line.iteration, *line.phases};
+        observations.steps_alone.ObserveLine(view.invocation, *slice.told_phases);
+      }
       const JobHistory::News told = history.ObserveLine(slice.role, line, Workers(job), Time(now));
       if (told.loss) {
         meter.loss = line.loss;

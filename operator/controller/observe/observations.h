@@ -15,17 +15,12 @@
 #include "operator/backends/slice_client.h"
 #include "operator/cluster_view/cluster_limits.h"
 #include "operator/controller/admission/queue_view.h"
+#include "operator/controller/observe/steps_alone.h"
 #include "operator/controller/planning/online_estimate.h"
 
 namespace lambdadnn {
 
 // One slice that this process started or found, as its stream tells it.
-// What a slice had spent when that iteration was done, as it told.
-struct ToldPhases {
-  int64_t iteration = 0;
-  PhaseUsages phases;
-};
-
 struct SliceFact {
   std::string invocation;
   std::string instance_uid;
@@ -95,6 +90,8 @@ struct Observations {
 
   // How long the job really takes, against its plan.
   OnlineEstimate estimate;
+  // The same of a job that has no prediction yet.
+  StepsAlone steps_alone;
 
   // A store refused a function that, as far as this process knows, was started with other Secrets
   // than the current ones.

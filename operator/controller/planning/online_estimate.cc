@@ -98,9 +98,11 @@ void OnlineEstimate::Use(const Plan& plan, const WorkloadProfile& profile,
   // A plan is read from status, which others can write as well.
   if (!IsOfUse(expected_)) expected_ = {};
   if (revision_ == plan.revision && made_with_ == corrections) return;
-  factors_[kCompute] *= made_with_.compute / corrections.compute;
-  factors_[kExchange] *= made_with_.exchange / corrections.exchange;
-  factors_[kStart] *= made_with_.start / corrections.start;
+  if (revision_ > 0) {
+    factors_[kCompute] *= made_with_.compute / corrections.compute;
+    factors_[kExchange] *= made_with_.exchange / corrections.exchange;
+    factors_[kStart] *= made_with_.start / corrections.start;
+  }
   revision_ = plan.revision;
   made_with_ = corrections;
   for (double& factor : factors_) factor = std::clamp(factor, kLeastFactor, kMostFactor);
@@ -264,6 +266,13 @@ void OnlineEstimate::ObserveProgress(int64_t iteration, double seconds) {
   from_ = Mark{iteration, seconds};
 }
 
+void OnlineEstimate::LearnTerm(Index index, double took, double predicted, double noise) {
+  if (predicted <= 0) return;
+  Row row = {};
+  row[index] = 1;
+  Learn(row, took / predicted, noise * Squared(factors_[index]), 1);
+}
+
 void OnlineEstimate::ObserveSlice(int64_t iterations, double compute_seconds,
                                   double exchange_seconds, int workers) {
   if (!known() || iterations <= 0 || !IsTime(compute_seconds) || !IsTime(exchange_seconds)) return;
@@ -276,14 +285,23 @@ void OnlineEstimate::ObserveSlice(int64_t iterations, double compute_seconds,
     exchange *= seen;
   }
   const double noise = Squared(kRecordNoise) * std::max(1, workers);
-  const auto learn = [&](Index index, double took, double predicted) {
-    if (predicted <= 0) return;
-    Row row = {};
-    row[index] = 1;
-    Learn(row, took / predicted, noise * Squared(factors_[index]), 1);
+  LearnTerm(kCompute, compute, expected_.compute, noise);
+  LearnTerm(kExchange, exchange, expected_.exchange, noise);
+}
+
+void OnlineEstimate::ObserveUnpredicted(int64_t iterations, double compute_seconds,
+                                        double exchange_seconds) {
+  if (!known() || iterations <= 0) return;
+  const auto learn = [&](Index index, double seconds, double predicted) {
+    // One function alone exchanges nothing.
+    if (predicted <= 0 || !IsTime(seconds)) return;
+    const double took = seconds / static_cast<double>(iterations);
+    const double off = took / predicted - factors_[index];
+    covariance_[index][index] = std::max(covariance_[index][index], Squared(off));
+    LearnTerm(index, took, predicted, Squared(kRecordNoise));
   };
-  learn(kCompute, compute, expected_.compute);
-  learn(kExchange, exchange, expected_.exchange);
+  learn(kCompute, compute_seconds, expected_.compute);
+  learn(kExchange, exchange_seconds, expected_.exchange);
 }
 
 void OnlineEstimate::ObserveStart(double seconds) {

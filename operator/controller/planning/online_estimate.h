@@ -64,6 +64,9 @@ class OnlineEstimate {
   // tells how an iteration divides, and how long it takes where no progress was seen.
   void ObserveSlice(int64_t iterations, double compute_seconds, double exchange_seconds,
                     int workers);
+  // What workers spent in steps and in exchanges of so many iterations before they were predicted:
+  // how far these are off tells how far the prediction may be.
+  void ObserveUnpredicted(int64_t iterations, double compute_seconds, double exchange_seconds);
   // From the plan until the first iteration began.
   void ObserveStart(double seconds);
 
@@ -106,6 +109,8 @@ class OnlineEstimate {
   double VarianceOf(const Row& row) const;  // row . covariance . row
   // `measured` = row . factors + noise of this variance; forgets what lies back by `memory`.
   void Learn(const Row& row, double measured, double variance, double memory);
+  // Of what an iteration takes of one term, of which so much was predicted.
+  void LearnTerm(Index index, double took, double predicted, double noise);
   // The same of a stretch, which may be a stall, or the first of another speed.
   void LearnStretch(const Row& row, double measured, double noise);
   void LearnNoise(double squared);  // of an error, over its variance

@@ -195,13 +195,42 @@ TEST(OnlineEstimate, WhatIsNoTimeIsIgnored) {
   for (const double seconds : {nan, infinity, -1.0, 0.0}) {
     estimate.ObserveSlice(100, seconds, 1, 1);
     estimate.ObserveSlice(100, 1, seconds, 1);
+    estimate.ObserveUnpredicted(100, seconds, seconds);
     estimate.ObserveStart(seconds);
     estimate.Resume(100, seconds);
   }
   estimate.ObserveSlice(0, 1, 1, 1);
   estimate.ObserveSlice(-1, 1, 1, 0);
+  estimate.ObserveUnpredicted(0, 1, 1);
   EXPECT_EQ(estimate.stretches(), 0);
   EXPECT_EQ(estimate.factors(), TimeFactors{});
+}
+
+// The further off, the less the prediction was worth; near it, both count.
+TEST(OnlineEstimate, IterationsBeforeThePredictionTellHowFarItIsOff) {
+  for (const double times : {0.2, 0.5, 2.0, 5.0}) {
+    OnlineEstimate estimate = Fresh();
+    estimate.ObserveUnpredicted(50, 40 * times, 10);
+    EXPECT_NEAR(estimate.factors().compute, times, 0.05 * std::max(1.0, times));
+    EXPECT_NEAR(estimate.factors().exchange, 1, 0.2);
+    EXPECT_EQ(estimate.factors().start, 1);
+  }
+  OnlineEstimate near = Fresh();
+  near.ObserveUnpredicted(50, 40 * 1.1, 10);
+  EXPECT_GT(near.factors().compute, 1.02);
+  EXPECT_LT(near.factors().compute, 1.1);
+  // One function alone exchanges nothing.
+  OnlineEstimate alone = Fresh();
+  alone.ObserveUnpredicted(50, 80, 0);
+  EXPECT_NEAR(alone.factors().compute, 2, 0.1);
+}
+
+// What was learnt before the plan is in its times already.
+TEST(OnlineEstimate, APlanThatWasMadeWithCorrectionsBeginsAsPredicted) {
+  OnlineEstimate estimate;
+  estimate.Use(TestPlan(), {}, {2, 0.5, 1});
+  EXPECT_EQ(estimate.factors(), TimeFactors{});
+  EXPECT_EQ(estimate.corrections(), (TimeFactors{2, 0.5, 1}));
 }
 
 TEST(OnlineEstimate, TimeBetweenSlicesIsNoneOfAnIterations) {
