@@ -80,7 +80,8 @@ TimeFactors DecodeFactors(const Json& json, const std::string& path, Errors* err
   JsonReader reader(json, path, errors);
   for (const auto& [name, factor] : {std::pair{"compute", &factors.compute},
                                      {"exchange", &factors.exchange},
-                                     {"start", &factors.start}}) {
+                                     {"start", &factors.start},
+                                     {"evaluation", &factors.evaluation}}) {
     double value = 1;
     if (!reader.Optional(name, &value)) continue;
     if (!(value >= 1 / kMostFactor && value <= kMostFactor)) {
@@ -237,7 +238,8 @@ Json EncodeExecution(const ExecutionStatus& execution) {
   if (const TimeFactors& factors = execution.corrections; factors != TimeFactors{}) {
     json["corrections"] = {{"compute", FormatAmount(factors.compute)},
                            {"exchange", FormatAmount(factors.exchange)},
-                           {"start", FormatAmount(factors.start)}};
+                           {"start", FormatAmount(factors.start)},
+                           {"evaluation", FormatAmount(factors.evaluation)}};
   }
   if (execution.drift_replans > 0) json["driftReplans"] = execution.drift_replans;
   if (execution.start_checkpoint) json["startCheckpoint"] = *execution.start_checkpoint;

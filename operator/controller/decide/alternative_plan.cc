@@ -24,6 +24,16 @@ Result<PlanCandidate> PredictCurrent(PlannerInput input, const Plan& plan) {
   return PredictPlan(input, plan.functions, plan.memory_mib);
 }
 
+// What a worker's part of an evaluation took over what the profile says; absent: there was none.
+std::optional<double> EvaluationFactor(const WorkloadProfile& profile, const Plan& plan,
+                                       double seconds) {
+  constexpr double kMostFactor = 20;
+  const double rate = profile.evaluation_rate.At(plan.memory_mib);
+  const double samples = profile.evaluation_samples / plan.functions;
+  if (seconds <= 0 || rate <= 0 || samples <= 0) return std::nullopt;
+  return std::clamp(seconds * rate / samples, 1 / kMostFactor, kMostFactor);
+}
+
 // The plan in force was predicted by nobody: by what its iterations took beside nothing.
 TimeFactors CorrectionsByStepsAlone(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
@@ -42,7 +52,10 @@ TimeFactors CorrectionsByStepsAlone(const JobSnapshot& snapshot) {
   estimate.Use(plan, *job.status.profile, as_before);
   estimate.ObserveUnpredicted(steps.iterations(), steps.compute_seconds(),
                               steps.exchange_seconds());
-  return estimate.corrections();
+  TimeFactors corrections = estimate.corrections();
+  const auto evaluation = EvaluationFactor(*job.status.profile, plan, steps.SecondsPerEvaluation());
+  if (evaluation) corrections.evaluation = *evaluation / corrections.compute;
+  return corrections;
 }
 
 }  // namespace

@@ -305,7 +305,8 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
     for (const ProgressLine& line : view.new_lines) {
       if (line.phases) {
         slice.told_phases = ToldPhases{line.iteration, *line.phases};
-        observations.steps_alone.ObserveLine(view.invocation, *slice.told_phases);
+        observations.steps_alone.ObserveLine(view.invocation, *slice.told_phases,
+                                             line.evaluation.has_value());
       }
       const JobHistory::News told = history.ObserveLine(slice.role, line, Workers(job), Time(now));
       if (told.loss) {

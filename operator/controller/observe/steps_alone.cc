@@ -11,17 +11,23 @@ void StepsAlone::ObserveMeasuring(bool measures, Instant now) {
   }
 }
 
-void StepsAlone::ObserveLine(const std::string& invocation, const ToldPhases& told) {
+void StepsAlone::ObserveLine(const std::string& invocation, const ToldPhases& told,
+                             bool evaluated) {
   if (!since_.has_value()) return;
   const auto [last, is_first] = last_.try_emplace(invocation, told);
   const int64_t done = told.iteration - last->second.iteration;
-  if (is_first || done <= 0) return;
+  if (is_first || done < 0) return;
   const auto spent = [&](Phase phase) {
     return told.phases[phase].wall_seconds - last->second.phases[phase].wall_seconds;
   };
   iterations_ += done;
   compute_ += spent(Phase::kCompute);
   exchange_ += spent(Phase::kPush) + spent(Phase::kWait) + spent(Phase::kPull);
+  // A line that comes again tells of nothing.
+  if (evaluated && spent(Phase::kEvaluate) > 0) {
+    ++evaluations_;
+    evaluation_ += spent(Phase::kEvaluate);
+  }
   last->second = told;
 }
 

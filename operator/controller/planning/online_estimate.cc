@@ -316,7 +316,7 @@ TimeFactors OnlineEstimate::factors() const {
 
 TimeFactors OnlineEstimate::corrections() const {
   return {factors_[kCompute] * made_with_.compute, factors_[kExchange] * made_with_.exchange,
-          factors_[kStart] * made_with_.start};
+          factors_[kStart] * made_with_.start, made_with_.evaluation};
 }
 
 double OnlineEstimate::iteration_factor() const { return known() ? Of(IterationShares()) : 1; }

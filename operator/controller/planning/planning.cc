@@ -137,7 +137,7 @@ void Correct(const TimeFactors& factors, PlannerInput* input) {
   if (factors == TimeFactors{}) return;
   WorkloadProfile& profile = input->profile;
   Slow(&profile.training_rate, factors.compute);
-  Slow(&profile.evaluation_rate, factors.compute);
+  Slow(&profile.evaluation_rate, factors.compute * factors.evaluation);
   profile.iteration_overhead_seconds *= factors.compute;
   profile.iteration_cpu_seconds *= factors.compute;
   profile.disturbed_cpu_seconds *= factors.compute;

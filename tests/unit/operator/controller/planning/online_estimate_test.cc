@@ -228,9 +228,9 @@ TEST(OnlineEstimate, IterationsBeforeThePredictionTellHowFarItIsOff) {
 // What was learnt before the plan is in its times already.
 TEST(OnlineEstimate, APlanThatWasMadeWithCorrectionsBeginsAsPredicted) {
   OnlineEstimate estimate;
-  estimate.Use(TestPlan(), {}, {2, 0.5, 1});
+  estimate.Use(TestPlan(), {}, {2, 0.5, 1, 3});
   EXPECT_EQ(estimate.factors(), TimeFactors{});
-  EXPECT_EQ(estimate.corrections(), (TimeFactors{2, 0.5, 1}));
+  EXPECT_EQ(estimate.corrections(), (TimeFactors{2, 0.5, 1, 3}));
 }
 
 TEST(OnlineEstimate, TimeBetweenSlicesIsNoneOfAnIterations) {

@@ -109,16 +109,20 @@ PlannerInput TimedInput(const TimeFactors& corrections) {
   profile.cold_start_seconds = 3;
   profile.store_bytes_per_second = 1e8;
   profile.store_request_seconds = 0.01;
+  profile.evaluation_samples = 500;
+  profile.evaluation_rate = {.slope = 2, .intercept = 0};
   job.status.execution.corrections = corrections;
   return PlannerInputOf(job, Platform{}, {}, false);
 }
 
 TEST(PlannerInputOf, TimesAreMultipliedByTheCorrections) {
   const Prediction as_measured = PredictPlan(TimedInput({}), 2, 512)->predicted;
-  const Prediction corrected = PredictPlan(TimedInput({2, 3, 4}), 2, 512)->predicted;
+  const Prediction corrected = PredictPlan(TimedInput({2, 3, 4, 5}), 2, 512)->predicted;
   EXPECT_NEAR(corrected[Term::kCompute], 2 * as_measured[Term::kCompute], 1e-9);
   EXPECT_NEAR(corrected[Term::kCommunication], 3 * as_measured[Term::kCommunication], 1e-9);
   EXPECT_NEAR(corrected[Term::kColdStart], 4 * as_measured[Term::kColdStart], 1e-9);
+  EXPECT_NEAR(corrected[Term::kEvaluation], 2 * 5 * as_measured[Term::kEvaluation], 1e-9);
+  EXPECT_GT(as_measured[Term::kEvaluation], 0);
   EXPECT_GT(as_measured[Term::kCommunication], 0);
 }
 
