@@ -24,6 +24,23 @@ Result<PlanCandidate> PredictCurrent(PlannerInput input, const Plan& plan) {
   return PredictPlan(input, plan.functions, plan.memory_mib);
 }
 
+// Each term by itself.
+void Scale(const TimeFactors& by, Prediction* predicted) {
+  for (const auto& [term, factor] : {std::pair{Term::kCompute, by.compute},
+                                     {Term::kEvaluation, by.compute * by.evaluation},
+                                     {Term::kCommunication, by.exchange},
+                                     {Term::kColdStart, by.start},
+                                     {Term::kLoad, by.start}}) {
+    (*predicted)[term] *= factor;
+    predicted->DeviationOf(term) *= factor;
+  }
+  const double before = predicted->seconds;
+  predicted->seconds = predicted->TotalSeconds(static_cast<double>(predicted->iterations));
+  const double longer = predicted->seconds / std::max(before, 1e-9);
+  predicted->deviation *= longer;
+  predicted->cost *= longer;  // functions are paid for by their time
+}
+
 // What a worker's part of an evaluation took over what the profile says; absent: there was none.
 std::optional<double> EvaluationFactor(const WorkloadProfile& profile, const Plan& plan,
                                        double seconds) {
@@ -70,6 +87,19 @@ TimeFactors CorrectionsOf(const JobSnapshot& snapshot) {
 
 JobSpent SpentOf(const JobSnapshot& snapshot) {
   return {ActiveSeconds(snapshot.job, snapshot.wall), snapshot.meter.Spent(), snapshot.wall};
+}
+
+Result<Prediction> PredictByRun(const JobSnapshot& snapshot, int64_t iteration,
+                                const TimeFactors& shown) {
+  const Job& job = snapshot.job;
+  const PlannerInput input =
+      ReplannerInputOf(job, PlatformOf(snapshot), SpentOf(snapshot), iteration);
+  LDNN_ASSIGN_OR_RETURN(PlanCandidate current, PredictCurrent(input, *job.status.plan));
+  const TimeFactors& before = job.status.execution.corrections;
+  Scale({shown.compute / before.compute, shown.exchange / before.exchange,
+         shown.start / before.start, shown.evaluation / before.evaluation},
+        &current.predicted);
+  return current.predicted;
 }
 
 AlternativePlan FindAlternative(const JobSnapshot& snapshot, int64_t iteration,

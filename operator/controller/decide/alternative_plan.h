@@ -38,6 +38,12 @@ AlternativePlan FindAlternative(const JobSnapshot& snapshot, int64_t iteration,
 // where that was made before the model was measured, of its iterations so far.
 TimeFactors CorrectionsOf(const JobSnapshot& snapshot);
 
+// The plan in force, for what is left, as if its functions had to start, by what the run has shown
+// of each term. That is nearer than the model with a profile that is corrected likewise: stalls of
+// a quota fall into the exchange as well as into steps, and it divides an iteration in another way.
+Result<Prediction> PredictByRun(const JobSnapshot& snapshot, int64_t iteration,
+                                const TimeFactors& shown);
+
 // What is over of the job now.
 JobSpent SpentOf(const JobSnapshot& snapshot);
 

@@ -122,9 +122,8 @@ std::vector<Action> KeepDespite(const JobSnapshot& snapshot, const std::string& 
 }
 
 // What is left of the job, under the plan in force from here on.
-Prediction PredictedFromHere(const JobSnapshot& snapshot, const PlanCandidate& current) {
+Prediction PredictedFromHere(const JobSnapshot& snapshot, Prediction predicted) {
   const JobSpent spent = SpentOf(snapshot);
-  Prediction predicted = current.predicted;
   const double start = predicted[Term::kColdStart] + predicted[Term::kLoad];
   const double left = predicted.seconds - start;
   // Functions are paid for by their time, and those of it are there.
@@ -145,7 +144,8 @@ std::vector<Action> KeepMeasured(const JobSnapshot& snapshot, int64_t iteration,
   keep.execution->unmeasured_plan = UnmeasuredPlan::kNone;
   keep.execution->corrections = CorrectionsOf(snapshot);
   keep.plan = job.status.plan;
-  keep.plan->predicted = PredictedFromHere(snapshot, current);
+  const Result<Prediction> by_run = PredictByRun(snapshot, iteration, keep.execution->corrections);
+  keep.plan->predicted = PredictedFromHere(snapshot, by_run.ok() ? *by_run : current.predicted);
   keep.plan_history = job.status.plan_history;
   for (PlanRecord& record : *keep.plan_history) {
     if (record.revision != keep.plan->revision) continue;

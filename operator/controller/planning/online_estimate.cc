@@ -292,13 +292,15 @@ void OnlineEstimate::ObserveSlice(int64_t iterations, double compute_seconds,
 void OnlineEstimate::ObserveUnpredicted(int64_t iterations, double compute_seconds,
                                         double exchange_seconds) {
   if (!known() || iterations <= 0) return;
+  const auto count = static_cast<double>(iterations);
+  const double noise = Squared(kStretchNoise) + Squared(kIterationNoise) / count;
   const auto learn = [&](Index index, double seconds, double predicted) {
     // One function alone exchanges nothing.
     if (predicted <= 0 || !IsTime(seconds)) return;
-    const double took = seconds / static_cast<double>(iterations);
+    const double took = seconds / count;
     const double off = took / predicted - factors_[index];
     covariance_[index][index] = std::max(covariance_[index][index], Squared(off));
-    LearnTerm(index, took, predicted, Squared(kRecordNoise));
+    LearnTerm(index, took, predicted, noise);
   };
   learn(kCompute, compute_seconds, expected_.compute);
   learn(kExchange, exchange_seconds, expected_.exchange);

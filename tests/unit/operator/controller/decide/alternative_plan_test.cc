@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By what the profile of a job is corrected that trained before it was measured.
+// By what the profile of a job is corrected that trained before it was measured, and what is
+// predicted of its plan.
 #include "operator/controller/decide/alternative_plan.h"
 
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@ constexpr double kMemoryMib = 1000;
 class CorrectionsOfTest : public ::testing::Test {
  protected:
   CorrectionsOfTest() {
+    options_.platform.prices.gib_second = 1e-5;
     snapshot_.options = &options_;
     snapshot_.job.spec.training.epochs = 100;
     snapshot_.job.spec.training.global_batch_size = 100;
@@ -22,6 +24,8 @@ class CorrectionsOfTest : public ::testing::Test {
     status.execution.unmeasured_plan = UnmeasuredPlan::kTrains;
     WorkloadProfile& profile = status.profile.emplace();
     profile.training_samples = 1000;
+    profile.cold_start_seconds = 3;
+    profile.store_bytes_per_second = 1e8;
     profile.model_bytes = 4e6;
     profile.training_rate = {.slope = 1, .intercept = 0};
     profile.evaluation_samples = 500;
@@ -70,6 +74,25 @@ TEST_F(CorrectionsOfTest, EvaluationsThatTheProfileKnowsNothingOfHaveNoFactor) {
   snapshot_.job.status.profile->evaluation_samples = 0;
   Tell(50, 40 * 0.05, 0.75);
   EXPECT_EQ(CorrectionsOf(snapshot_).evaluation, 1);
+}
+
+// Term by term: what the model would make of such a profile is not asked for.
+TEST_F(CorrectionsOfTest, ThePlanInForceIsPredictedByWhatTheRunHasShown) {
+  const Prediction measured = PredictByRun(snapshot_, 100, {}).value();
+  const Prediction shown = PredictByRun(snapshot_, 100, {2, 3, 4, 5}).value();
+  const auto ratio = [&](Term term) { return shown[term] / measured[term]; };
+  EXPECT_DOUBLE_EQ(ratio(Term::kCompute), 2);
+  EXPECT_DOUBLE_EQ(ratio(Term::kCommunication), 3);
+  EXPECT_DOUBLE_EQ(ratio(Term::kColdStart), 4);
+  EXPECT_DOUBLE_EQ(ratio(Term::kEvaluation), 2 * 5);
+  EXPECT_EQ(shown.iterations, 900);
+  EXPECT_DOUBLE_EQ(shown.seconds, shown.TotalSeconds(900));
+  EXPECT_NEAR(shown.cost / measured.cost, shown.seconds / measured.seconds, 1e-9);
+  EXPECT_GT(shown.cost, measured.cost);
+  // The plan was made with corrections: they are in what was measured of it.
+  snapshot_.job.status.execution.corrections = {2, 3, 4, 5};
+  const Prediction corrected = PredictByRun(snapshot_, 100, {2, 3, 4, 5}).value();
+  EXPECT_DOUBLE_EQ(corrected[Term::kCompute], shown[Term::kCompute]);
 }
 
 }  // namespace
