@@ -55,5 +55,6 @@ for name in "${wanted[@]}"; do
     "build/release/bin/${name}_bench" "${options[@]}"
   fi
   [ "$name" != step ] || /usr/bin/python3 tests/bench/step_python.py
+  [ "$name" != exchange ] || /usr/bin/python3 tests/bench/lambdaml_python.py
 done
 [ "$cluster" = 0 ] || figures_of_cluster

@@ -4,9 +4,14 @@
 // store gives to plain concurrent requests of the same size in the same run, and four requests one
 // after another (up, server in, server out, down). Everything shares this machine's cores, MinIO
 // included, so that bandwidth is low; the ratio is what counts. Reprint: scripts/bench.sh exchange
+//
+// With three arguments, workers, megabytes and shards, the exchange of workers that serve and tell
+// each other of objects (doorbells) alone: lambdaml_python.py puts that of others beside it.
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
+#include "common/base/process_usage.h"
 #include "common/base/runtime.h"
 #include "common/objectstore/s3_object_store.h"
 #include "common/plan/collective_cost.h"
@@ -56,7 +61,7 @@ double BytesPerSecond(Runtime& runtime, ObjectStore& store, size_t bytes) {
          ToSeconds(runtime.clock.Now() - begin);
 }
 
-void Measure(Runtime& runtime, ObjectStore& store, int workers, int megabytes, int shards) {
+HarnessJob JobOf(int workers, int megabytes, int shards) {
   HarnessJob job;
   job.layers = {1, workers};
   job.shards = shards;
@@ -66,18 +71,32 @@ void Measure(Runtime& runtime, ObjectStore& store, int workers, int megabytes, i
   job.test_samples = 0;
   job.epochs = 1;
   job.budget_seconds = 0;
-  SliceHarness harness(runtime, store, job);
+  return job;
+}
+
+struct Exchanged {
+  double seconds = 0;   // of an iteration, mean over the workers
+  StoreCounters store;  // of all roles and iterations
+};
+
+Exchanged Exchange(SliceHarness& harness, int workers) {
   const HarnessResult result = harness.Run(0, std::nullopt);
   if (!result.AllAre(SliceOutcome::kFinished)) MustBeOk(InternalError("a role failed"));
-  double seconds = 0;
-  int64_t misses = 0;
+  Exchanged exchanged;
   for (const auto& [role, record] : result.records) {
-    misses += record.store.misses;
+    exchanged.store += record.store;
     if (!role.starts_with("worker")) continue;
     for (const Phase phase : {Phase::kPush, Phase::kWait, Phase::kPull}) {
-      seconds += record.phases[phase].wall_seconds / kIterations / workers;
+      exchanged.seconds += record.phases[phase].wall_seconds / kIterations / workers;
     }
   }
+  return exchanged;
+}
+
+void Measure(Runtime& runtime, ObjectStore& store, int workers, int megabytes, int shards) {
+  const HarnessJob job = JobOf(workers, megabytes, shards);
+  SliceHarness harness(runtime, store, job);
+  const auto [seconds, requests] = Exchange(harness, workers);
   ExchangeShape shape;
   shape.aggregation = job.MakePlan().aggregation;
   shape.parameters = job.parameters;
@@ -89,18 +108,38 @@ void Measure(Runtime& runtime, ObjectStore& store, int workers, int megabytes, i
       static_cast<double>(cost.bytes_in + cost.bytes_out) / bandwidth + 4 * request;
   std::printf("%2d | %3d | %2d | %8.3f | %8.3f | %5.2f | %6.0f | %6.2f | %5.1f\n", workers,
               megabytes, shards, seconds, least, seconds / least, bandwidth / 1e6, request * 1e3,
-              static_cast<double>(misses) / kIterations);
+              static_cast<double>(requests.misses) / kIterations);
   std::fflush(stdout);
   MustBeOk(DeletePrefix(store, "").status());
 }
 
-int Run(int most_megabytes) {
+// Prints seconds, CPU seconds of all roles, and requests, of an iteration.
+void MeasureServing(Runtime& runtime, ObjectStore& store, int workers, int megabytes, int shards) {
+  HarnessJob job = JobOf(workers, megabytes, shards);
+  job.placement = Placement::kWorkers;
+  job.spread = shards;
+  SliceHarness harness(runtime, store, job);
+  harness.ConnectFunctions({}, false);
+  const double cpu_before = CurrentProcessUsage().cpu_seconds;
+  const Exchanged exchanged = Exchange(harness, workers);
+  const double cpu = CurrentProcessUsage().cpu_seconds - cpu_before;
+  std::printf("%.6f %.6f %.1f\n", exchanged.seconds, cpu / kIterations,
+              static_cast<double>(exchanged.store.Requests()) / kIterations);
+}
+
+int Run(const std::vector<int>& arguments) {
+  KeepFreedMemory();
   SystemRuntime runtime;
   auto server = S3TestServer::Start(
       {.name = "minio", .bucket = "bench", .certificate_file = "", .key_file = "", .ca_file = ""});
   MustBeOk(server.status());
   S3ObjectStore store(NewDataTransport({.inactivity_seconds = 60, .ca_file = ""}).value(),
                       runtime.clock, (*server)->store_options());
+  if (arguments.size() == 3) {
+    MeasureServing(runtime, store, arguments[0], arguments[1], arguments[2]);
+    return 0;
+  }
+  const int most_megabytes = arguments.empty() ? 50 : arguments[0];
   std::printf(" n |  MB |  K | exchange |    least | ratio |   MB/s | ms/req | misses\n");
   const struct {
     int megabytes;
@@ -118,5 +157,9 @@ int Run(int most_megabytes) {
 }  // namespace
 }  // namespace lambdadnn
 
-// The one argument: the largest model in MB, 50 without it.
-int main(int argc, char** argv) { return lambdadnn::Run(argc > 1 ? std::atoi(argv[1]) : 50); }
+// One argument: the largest model in MB, 50 without it.
+int main(int argc, char** argv) {
+  std::vector<int> arguments;
+  for (int i = 1; i < argc; ++i) arguments.push_back(std::atoi(argv[i]));
+  return lambdadnn::Run(arguments);
+}
