@@ -22,8 +22,7 @@ import boto3
 import botocore.config
 import numpy
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.extend([str(ROOT / "tests/integration"), str(ROOT / "tests/support")])
+sys.path.extend([str(pathlib.Path(__file__).resolve().parents[1] / folder) for folder in ("integration", "support")])
 import s3_servers
 
 GRID = ((1, 2), (1, 4), (1, 8), (10, 2), (10, 4))  # MB, workers
@@ -143,7 +142,7 @@ def ours(program, workers, megabytes, shards):
 
 
 def main():
-    program = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build/release/bin/exchange_bench")
+    program = sys.argv[1] if len(sys.argv) > 1 else str(s3_servers.ROOT / "build/release/bin/exchange_bench")
     print(" MB |  n | what           |    ms | CPU ms | requests | CPU ms a request")
     for megabytes, workers in GRID:
         ways = {"AllReduce": lambda: lambdaml(all_reduce, workers, megabytes),
@@ -156,8 +155,8 @@ def main():
                 rows[name].append(measure())
         medians = {name: [statistics.median(column) for column in zip(*of, strict=True)] for name, of in rows.items()}
         for name, (seconds, cpu, requests) in medians.items():
-            print(f"{megabytes:3} | {workers:2} | {name:14} | {seconds * 1e3:5.0f} | {cpu * 1e3:6.0f} | {requests:8.0f} |"
-                  f" {cpu * 1e3 / requests:6.2f}", flush=True)
+            print(f"{megabytes:3} | {workers:2} | {name:14} | {seconds * 1e3:5.0f} | {cpu * 1e3:6.0f} | "
+                  f"{requests:8.0f} | {cpu * 1e3 / requests:6.2f}", flush=True)
         theirs = min(medians[name][0] for name in ("AllReduce", "ScatterReduce"))
         best = min(medians[name][0] for name in ("ours, K = 1", "ours, K = n"))
         print(f"{megabytes:3} | {workers:2} | the faster of each: {theirs / best:.1f} times as fast", flush=True)
