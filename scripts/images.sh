@@ -6,7 +6,7 @@
 #
 #   scripts/images.sh build [NAME...]    compile, build, and write build/images/NAME.tar (OCI archives;
 #                                        NAME-arm64.tar on amd64 for arm64); the three, or also
-#                                        worker-gpu, of amd64 alone: 2.5 GB
+#                                        worker-gpu, of amd64 alone: 2.5 GB; operator-torch
 #   scripts/images.sh list               the archives: name, platform, digest, compressed and unpacked size
 #   scripts/images.sh measure            how fast they start and what they take, beside the aims; those of
 #                                        another platform in qemu
@@ -33,7 +33,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly NAMES=(operator worker server) ON_DEMAND=(worker-gpu)
+readonly NAMES=(operator worker server) ON_DEMAND=(operator-torch worker-gpu)
 readonly SUITE=bookworm
 readonly FOLDER=build/images
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn/images
@@ -166,7 +166,13 @@ packages_of_images() { cat images/*/packages | sed 's/#.*//' | grep . | sort -u 
 
 # install_tree NAME: the programs and data of an image, as they lie in it.
 install_tree() {
-  local from=$preset upstream=upstream tree=$FOLDER/$1/install targets
+  local tree=$FOLDER/$1/install part parts=$1
+  [ "$1" != operator-torch ] || parts='operator worker'
+  rm -rf "$tree"
+  for part in $parts; do install_part "$part" "$tree"; done
+}
+install_part() {  # NAME TREE
+  local from=$preset upstream=upstream targets
   [ -z "$suffix" ] || from=arm64 upstream=arm64-upstream
   case "$1" in
     operator) targets='lambdadnn lambdadnn-operator lambdadnn-dataset' ;;
@@ -185,8 +191,7 @@ install_tree() {
     cmake --build "build/$from" --target $targets >"$FOLDER/compile.log" 2>&1 ||
       { tail -40 "$FOLDER/compile.log" >&2; fail "the programs of image $1 do not compile"; }
   fi
-  rm -rf "$tree"
-  cmake --install "build/$from" --component "${1%-gpu}" --strip --prefix "$tree/usr" >/dev/null ||
+  cmake --install "build/$from" --component "${1%-gpu}" --strip --prefix "$2/usr" >/dev/null ||
     fail "the programs of image $1 are not in build/$from; leave out --no-compile"
 }
 

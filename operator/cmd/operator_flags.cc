@@ -59,6 +59,10 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
       app, "--worker-gpu-image", options.worker_gpu_image,
       "Backend Knative: the image of workers with a GPU (spec.functions.gpu), where a job names "
       "none");
+  AddValue(app, "--module-checker", options.module_checker,
+           "The program lambdadnn-worker on this machine: modules of jobs "
+           "(spec.model.torchScript) are tried by it, in a process with limits and without "
+           "network, before a function starts; without it functions try them");
   AddValue(app, "--image-pull-secrets", options.image_pull_secrets,
            "Secrets with registry credentials that the images of functions are pulled with (names, "
            "separated by commas); backend Knative: in each namespace with jobs, OpenFaaS: in that "

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/server/operator_options.h"
 
+#include <unistd.h>
+
 #include "common/base/endpoint.h"
 #include "common/base/text.h"
 #include "operator/controller/admission/tenant_rules.h"
@@ -71,6 +73,11 @@ Status OperatorOptions::Validate() const {
   }
   for (const std::string& folder : readable) {
     LDNN_RETURN_IF_ERROR(CheckPlace(folder).WithContext("--readable"));
+  }
+  if (!module_checker.empty() && ::access(module_checker.c_str(), X_OK) != 0) {
+    return InvalidArgumentError("--module-checker: \"" + module_checker +
+                                "\" is no program; name lambdadnn-worker (the image operator-torch "
+                                "has it as /usr/bin/lambdadnn-worker)");
   }
   if (workers < 1 || workers > kMaxWorkers) {
     return InvalidArgumentError("--workers: must be from 1 to " + std::to_string(kMaxWorkers));

@@ -32,6 +32,9 @@ struct OperatorOptions {
   std::string worker_image = "";
   std::string server_image = "";
   std::string worker_gpu_image = "";  // Knative alone: of workers with a GPU
+  // lambdadnn-worker of this machine, which tries a job's module (spec.model.torchScript) before a
+  // function starts; empty = functions try it before they load it.
+  std::string module_checker = "";
   // Backend Knative: ingress and egress of functions (resources/network_policy.h); empty = no
   // network policies.
   std::string network_policies_file = "";

@@ -141,6 +141,14 @@ Result<std::optional<PodRules>> PodRulesOf(const OperatorOptions& options) {
   return ReadNamed("--pod-rules", options.pod_rules_file, ReadPodRules);
 }
 
+// Null: functions try modules.
+ModuleTrial TrialBy(const std::string& checker) {
+  if (checker.empty()) return nullptr;
+  return [checker](std::string_view archive, const TrialNeeds& needs) {
+    return TryModule(checker, archive, needs);
+  };
+}
+
 struct OperatorProcess::State {
   State(Runtime& of, OperatorOptions with)
       : runtime(of), options(std::move(with)), identity(IdentityOf(options, of.random)) {}
@@ -393,10 +401,10 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
         return std::make_unique<StoredMeasurements>(store, job);
       },
       .check_dataset = CheckDataset,
-      // Without a LibTorch here: functions try it.
       .check_module =
-          [](const TrainingConfig& training, const OpenStoreAt& open_store) {
-            return CheckModule(training, open_store, nullptr);
+          [trial = TrialBy(options.module_checker)](const TrainingConfig& training,
+                                                    const OpenStoreAt& open_store) {
+            return CheckModule(training, open_store, trial);
           },
       .record_event = [&events](EventDraft draft) { events.Record(std::move(draft)); },
       .export_spans = std::move(export_spans),

@@ -19,7 +19,7 @@ from options import OPTIONS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAMES = ("operator", "worker", "server")
-ALL = (*NAMES, "worker-gpu")
+ALL = (*NAMES, "operator-torch", "worker-gpu")
 INSTRUCTIONS = {"ARG", "FROM", "COPY", "RUN", "ENV", "USER", "EXPOSE", "LABEL", "ENTRYPOINT"}
 ELF_MACHINES = {"amd64": 0x3E, "arm64": 0xB7}  # what an ELF file says of itself
 NOT_LOADED = {"ca-certificates"}  # a file of it is copied
@@ -172,7 +172,7 @@ class Definitions(unittest.TestCase):
     def test_the_user_is_a_number_and_the_program_needs_no_shell(self):
         for name in ALL:
             self.assertEqual(["65532:65532"], dockerfile(name).all("USER"))
-            self.assertEqual([f'["/usr/bin/lambdadnn-{name.removesuffix("-gpu")}"]'],
+            self.assertEqual([f'["/usr/bin/lambdadnn-{name.split("-")[0]}"]'],
                              dockerfile(name).all("ENTRYPOINT"))
 
     def test_no_dockerfile_and_nothing_of_the_chart_is_of_one_architecture(self):

@@ -12,6 +12,9 @@ import re
 import subprocess
 import unittest
 
+import torch
+
+import torch_script_modules
 from operator_support import Cluster
 from options import OPTIONS
 from s3_servers import CREDENTIALS
@@ -32,7 +35,10 @@ class Refusals(unittest.TestCase):
         cls.addClassCleanup(cls.cluster.close)
         cls.host = cls.cluster.start_host()
         cls.operator = cls.cluster.start_operator(
-            cls.host, "--readable", f"file://{cls.cluster.folder}")
+            cls.host, "--readable", f"file://{cls.cluster.folder}",
+            "--module-checker", OPTIONS.bin / "lambdadnn-worker")
+        three_outputs = torch_script_modules.Flat(28 * 28, 3)
+        torch.jit.script(three_outputs).save(str(cls.cluster.folder / "module.pt"))
         half = {"accessKeyId": "me"}
         for name, data in (("half", half), ("whole", {**half, "secretAccessKey": "mine"})):
             status, made = cls.cluster.api("POST", "/api/v1/namespaces/default/secrets", {
@@ -52,6 +58,10 @@ class Refusals(unittest.TestCase):
             if {**WAITS, **ENDS}.get(condition["type"]) == condition["status"]:
                 return condition
         return None
+
+    def types_that_hold(self, name):
+        conditions = self.cluster.get(name)["status"]["conditions"]
+        return {condition["type"] for condition in conditions if condition["status"] == "True"}
 
     def portable(self, text):
         """Without what differs from run to run."""
@@ -75,6 +85,9 @@ class Refusals(unittest.TestCase):
                 if os.environ.get("LAMBDADNN_UPDATE_CONDITIONS"):
                     written.write_text(text)
                 self.assertEqual(text, written.read_text())
+                if name.startswith("module-"):  # before any function starts
+                    self.assertEqual(found["type"], "Failed")
+                    self.assertNotIn("Accepted", self.types_that_hold(name))
         self.cluster.wait_for("no function is left", lambda: not self.cluster.functions(), 30)
         for name in names:
             self.cluster.api("DELETE", self.cluster.job_path(name))

@@ -54,6 +54,11 @@ TEST(OperatorOptions, NamesTheFlagThatIsWrong) {
   options.store = "s3://training/../x";
   EXPECT_THAT(options.Validate().message(), HasSubstr("--store"));
   options = Good();
+  options.module_checker = "/bin/sh";
+  EXPECT_TRUE(options.Validate().ok());
+  options.module_checker = "/nowhere/lambdadnn-worker";
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--module-checker"));
+  options = Good();
   options.workers = 0;
   EXPECT_THAT(options.Validate().message(), HasSubstr("--workers"));
   options = Good();
