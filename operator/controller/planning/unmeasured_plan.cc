@@ -6,6 +6,7 @@
 
 #include "operator/api/peer_channel.h"
 #include "operator/planner/function_memory.h"
+#include "operator/planner/node_packing.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/training_config_builder.h"
 
@@ -66,9 +67,26 @@ bool NamesAggregation(const AggregationSpec& aggregation) {
          aggregation.server_memory_mib || aggregation.placement == Placement::kDedicated;
 }
 
-// A worker more beside what measures would have to fit.
-bool IsLimited(const Platform& platform) {
-  return platform.total_milli_cpu > 0 || platform.total_memory_mib > 0 || !platform.nodes.empty();
+// Beside one function that measures.
+bool Fits(const JobSpec& spec, const Platform& platform, const Plan& plan, int measured_mib) {
+  if (spec.functions.max == 1) return false;  // never two at once
+  const int milli_cpu = MilliCpuOf(platform, plan.memory_mib);
+  const int measured_milli_cpu = MilliCpuOf(platform, measured_mib);
+  const double sidecar_mib = platform.sidecar_memory_mib;
+  const double memory_mib =
+      plan.functions * (plan.memory_mib + sidecar_mib) + measured_mib + sidecar_mib;
+  if (platform.total_memory_mib > 0 && memory_mib > platform.total_memory_mib) return false;
+  if (platform.total_milli_cpu > 0 &&
+      plan.functions * milli_cpu + measured_milli_cpu > platform.total_milli_cpu) {
+    return false;
+  }
+  const auto pods = [&](int count, int memory, int cpu) {
+    return PodGroup{count, memory + platform.machine_sidecar_memory_mib,
+                    cpu + platform.machine_sidecar_milli_cpu};
+  };
+  return platform.nodes.empty() ||
+         FitOnNodes(platform.nodes, pods(plan.functions, plan.memory_mib, milli_cpu),
+                    pods(1, measured_mib, measured_milli_cpu));
 }
 
 // What of the job alone keeps it from training before it is measured; "" = nothing.
@@ -113,7 +131,7 @@ Result<Plan> MakeUnmeasuredPlan(const JobSpec& spec, const Platform& platform,
   if (plan.memory_mib == 0) {
     return FailedPreconditionError("no size of functions is within spec.functions.memory");
   }
-  if (profile.functions <= FillersReplaced(spec, platform, profile) && IsLimited(platform)) {
+  if (!Fits(spec, platform, plan, profile.memory_mib.front())) {
     return FailedPreconditionError(
         "there is no room for functions that train beside the one that measures");
   }

@@ -142,6 +142,26 @@ const Row kRows[] = {
      "no room for functions that train"},
     {"a machine for one", [](Inputs& in) { in.platform.total_milli_cpu = 1000; },
      "no room for functions that train"},
+    {"a machine for two", [](Inputs& in) { in.platform.total_milli_cpu = 2000; }, ""},
+    {"a machine for two without their sidecars",
+     [](Inputs& in) {
+       in.platform.total_milli_cpu = 2000;
+       in.platform.total_memory_mib = 2000;
+       in.platform.sidecar_memory_mib = 50;
+     },
+     "no room for functions that train"},
+    {"a node for each",
+     [](Inputs& in) {
+       in.platform.total_milli_cpu = 0;
+       in.platform.nodes = {{1000, 1000, 10}, {1000, 1000, 10}};
+     },
+     ""},
+    {"two nodes with half the room",
+     [](Inputs& in) {
+       in.platform.total_milli_cpu = 0;
+       in.platform.nodes = {{500, 1000, 10}, {1500, 1000, 10}};
+     },
+     "no room for functions that train"},
     {"no size", [](Inputs& in) { in.spec.functions.memory_min_mib = 961; }, "no size of functions"},
     {"data that fills a function", [](Inputs& in) { in.facts.sample_bytes = 40000; },
      "of each function, which has 960"},
