@@ -220,12 +220,12 @@ class ClusterFigures(OnPods):
 
     # --- Iterations, the operator, predictions.
 
-    def test_3_iterations_against_one_machine(self):
-        """The same plan, to the same bits; on one machine with the cluster's store and with a folder."""
-        wanted = on_pods.spec(LONG)
+    def iterations(self, changes):
+        """Of the same plan, to the same bits; on one machine with the cluster's store and with a folder."""
+        wanted = {**on_pods.spec(LONG), **changes}
         platform = ("--platform", self.folder / "platform.yaml")
         reports = {}
-        with self.training("iterations", LONG, {}):
+        with self.training("iterations", LONG, changes):
             self.complete("iterations")
             reports["the cluster"] = self.report("iterations")
         reports["run, the cluster's store"] = self.run_in_lab("here", wanted, *platform)
@@ -237,6 +237,12 @@ class ClusterFigures(OnPods):
                      f"{compute * 1e3:.0f}, communicate {communicate * 1e3:.0f}; the cluster's is "
                      f"{on_pods_seconds / whole:.2f} times as long")
         self.assertEqual(1, len({report["model"]["digest"] for report in reports.values()}))
+
+    def test_3_iterations_against_one_machine(self):
+        self.iterations({})
+
+    def test_3_direct_iterations_against_one_machine(self):
+        self.iterations({"aggregation": {"transport": "Direct", "placement": "Workers", "shards": 4, "layers": [1, 4]}})
 
     def test_4_the_operator(self):
         pid = self.operator.pid
