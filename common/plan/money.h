@@ -12,4 +12,7 @@ inline constexpr std::string_view kUsDollar = "USD";
 // "0.0341" of "USD" or of no currency: "$0.0341"; of others "0.0341 EUR".
 std::string WithCurrency(const std::string& amount, std::string_view currency);
 
+// Of a job so far: four decimals, and of less than a thousandth two significant digits.
+std::string FormatCost(double cost, std::string_view currency);
+
 }  // namespace lambdadnn

@@ -99,7 +99,7 @@ JobSummary Summarize(const JobStatus& status) {
     summary.eta = FormatShortDuration(*status.progress.estimated_remaining_seconds);
   }
   if (status.usage.cost > 0)
-    summary.cost = WithCurrency(Rounded("%.4f", status.usage.cost), status.usage.currency);
+    summary.cost = FormatCost(status.usage.cost, status.usage.currency);
   summary.reason = TellingReason(status.conditions);
   return summary;
 }

@@ -76,8 +76,7 @@ std::string DescribeProgress(const JobStatus& status, const JobSummary& summary)
 
 std::string DescribeUsage(const UsageStatus& usage) {
   if (usage.cold_starts == 0 && usage.cost <= 0) return "";
-  return Format("%.1f GiB s, ", usage.billed_gib_seconds) +
-         WithCurrency(Format("%.4f", usage.cost), usage.currency) +
+  return Format("%.1f GiB s, ", usage.billed_gib_seconds) + FormatCost(usage.cost, usage.currency) +
          Format("; %lld slices, %lld cold starts, %lld restarts",
                 static_cast<long long>(usage.slices), static_cast<long long>(usage.cold_starts),
                 static_cast<long long>(usage.restarts));
@@ -145,10 +144,10 @@ std::string FormatJobDetail(const Job& job, WallTime now) {
     text += Line("exchange", "transport " + std::string(EnumName(aggregation.transport)) +
                                  ", placement " + std::string(EnumName(aggregation.placement)));
     const Prediction& predicted = status.plan->predicted;
-    text += Line("predicted", !predicted.known() ? "nothing until the model is measured"
-                                                 : FormatShortDuration(predicted.seconds) + ", " +
-                                                       WithCurrency(Format("%.4f", predicted.cost),
-                                                                    status.usage.currency));
+    text += Line("predicted", !predicted.known()
+                                  ? "nothing until the model is measured"
+                                  : FormatShortDuration(predicted.seconds) + ", " +
+                                        FormatCost(predicted.cost, status.usage.currency));
   }
   text += Line("functions", summary.functions.empty() ? "" : summary.functions + " workers ready");
   text += Line("progress", DescribeProgress(status, summary));

@@ -87,6 +87,15 @@ TEST(Money, TellsItsCurrency) {
   EXPECT_EQ(WithCurrency("0.25", "EUR"), "0.25 EUR");
 }
 
+TEST(Money, OfASmallJobIsNotNothing) {
+  EXPECT_EQ(FormatCost(0, "EUR"), "0.0000 EUR");
+  EXPECT_EQ(FormatCost(12.34567, ""), "$12.3457");
+  EXPECT_EQ(FormatCost(0.0042, ""), "$0.0042");
+  EXPECT_EQ(FormatCost(0.00031, ""), "$0.00031");
+  EXPECT_EQ(FormatCost(7.68e-6, "EUR"), "0.0000077 EUR");
+  EXPECT_EQ(FormatCost(1e-12, "EUR"), "0.000000000 EUR");
+}
+
 TEST(Bill, RequestsAreChargedByPriceAndDeletesAreFree) {
   const StoreCounters requests{
       .puts = 3, .gets = 5, .heads = 7, .deletes = 11, .lists = 13, .misses = 17, .retries = 19};
