@@ -98,8 +98,7 @@ JobSummary Summarize(const JobStatus& status) {
   if (status.progress.estimated_remaining_seconds && status.completion_time.empty()) {
     summary.eta = FormatShortDuration(*status.progress.estimated_remaining_seconds);
   }
-  if (status.usage.cost > 0)
-    summary.cost = FormatCost(status.usage.cost, status.usage.currency);
+  if (status.usage.cost > 0) summary.cost = FormatCost(status.usage.cost, status.usage.currency);
   summary.reason = TellingReason(status.conditions);
   return summary;
 }
