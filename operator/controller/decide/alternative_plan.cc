@@ -24,6 +24,13 @@ Result<PlanCandidate> PredictCurrent(PlannerInput input, const Plan& plan) {
   return PredictPlan(input, plan.functions, plan.memory_mib);
 }
 
+// By the corrections that it was made with.
+Result<PlanCandidate> PredictRest(const JobSnapshot& snapshot, int64_t iteration) {
+  const PlannerInput input =
+      ReplannerInputOf(snapshot.job, PlatformOf(snapshot), SpentOf(snapshot), iteration);
+  return PredictCurrent(input, *snapshot.job.status.plan);
+}
+
 // Each term by itself.
 void Scale(const TimeFactors& by, Prediction* predicted) {
   for (const auto& [term, factor] : {std::pair{Term::kCompute, by.compute},
@@ -59,9 +66,7 @@ TimeFactors CorrectionsByStepsAlone(const JobSnapshot& snapshot) {
   if (steps.iterations() == 0 || !job.status.profile.has_value()) return as_before;
   const int64_t iteration =
       std::max(snapshot.observations->iteration, job.status.execution.first_iteration);
-  const PlannerInput input =
-      ReplannerInputOf(job, PlatformOf(snapshot), SpentOf(snapshot), iteration);
-  const Result<PlanCandidate> current = PredictCurrent(input, *job.status.plan);
+  const Result<PlanCandidate> current = PredictRest(snapshot, iteration);
   if (!current.ok()) return as_before;
   Plan plan = *job.status.plan;
   plan.predicted = current->predicted;
@@ -91,11 +96,8 @@ JobSpent SpentOf(const JobSnapshot& snapshot) {
 
 Result<Prediction> PredictByRun(const JobSnapshot& snapshot, int64_t iteration,
                                 const TimeFactors& shown) {
-  const Job& job = snapshot.job;
-  const PlannerInput input =
-      ReplannerInputOf(job, PlatformOf(snapshot), SpentOf(snapshot), iteration);
-  LDNN_ASSIGN_OR_RETURN(PlanCandidate current, PredictCurrent(input, *job.status.plan));
-  const TimeFactors& before = job.status.execution.corrections;
+  LDNN_ASSIGN_OR_RETURN(PlanCandidate current, PredictRest(snapshot, iteration));
+  const TimeFactors& before = snapshot.job.status.execution.corrections;
   Scale({shown.compute / before.compute, shown.exchange / before.exchange,
          shown.start / before.start, shown.evaluation / before.evaluation},
         &current.predicted);
