@@ -72,8 +72,9 @@ TimeFactors CorrectionsByStepsAlone(const JobSnapshot& snapshot) {
   plan.predicted = current->predicted;
   OnlineEstimate estimate;
   estimate.Use(plan, *job.status.profile, as_before);
-  estimate.ObserveUnpredicted(steps.iterations(), steps.compute_seconds(),
-                              steps.exchange_seconds());
+  // What one function alone hands to itself tells nothing of an exchange with others.
+  const double exchange = plan.functions > 1 ? steps.exchange_seconds() : 0;
+  estimate.ObserveUnpredicted(steps.iterations(), steps.compute_seconds(), exchange);
   TimeFactors corrections = estimate.corrections();
   const auto evaluation = EvaluationFactor(*job.status.profile, plan, steps.SecondsPerEvaluation());
   if (evaluation) corrections.evaluation = *evaluation / corrections.compute;

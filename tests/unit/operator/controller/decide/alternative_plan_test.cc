@@ -44,10 +44,12 @@ class CorrectionsOfTest : public ::testing::Test {
   void Tell(int64_t iteration, double compute, double evaluation) {
     ToldPhases told{iteration, {}};
     told.phases[Phase::kCompute].wall_seconds = compute;
+    told.phases[Phase::kWait].wall_seconds = waited_;
     told.phases[Phase::kEvaluate].wall_seconds = evaluation;
     snapshot_.observed.steps_alone.ObserveLine("worker-0", told, evaluation > 0);
   }
 
+  double waited_ = 0;
   ControllerOptions options_;
   TestSnapshot snapshot_;
 };
@@ -74,6 +76,15 @@ TEST_F(CorrectionsOfTest, EvaluationsThatTheProfileKnowsNothingOfHaveNoFactor) {
   snapshot_.job.status.profile->evaluation_samples = 0;
   Tell(50, 40 * 0.05, 0.75);
   EXPECT_EQ(CorrectionsOf(snapshot_).evaluation, 1);
+}
+
+TEST_F(CorrectionsOfTest, OnlyFunctionsThatExchangeTellOfExchanges) {
+  waited_ = 40;
+  Tell(50, 40 * 0.1, 0);
+  EXPECT_NEAR(CorrectionsOf(snapshot_).exchange, 1, 0.2);
+  snapshot_.job.status.plan->functions = 2;
+  snapshot_.job.status.plan->aggregation.layers = {1, 2};
+  EXPECT_GT(CorrectionsOf(snapshot_).exchange, 2);
 }
 
 // Term by term: what the model would make of such a profile is not asked for.
