@@ -137,14 +137,15 @@ Prediction PredictedFromHere(const JobSnapshot& snapshot, Prediction predicted) 
 
 // The plan that was made before the model was measured, now with a prediction of what is left.
 std::vector<Action> KeepMeasured(const JobSnapshot& snapshot, int64_t iteration,
-                                 const PlanCandidate& current, const std::string& why) {
+                                 const TimeFactors& shown, const PlanCandidate& current,
+                                 const std::string& why) {
   const Job& job = snapshot.job;
   const JobSpent spent = SpentOf(snapshot);
   WriteDecision keep = KeepPlan(snapshot, "the plan is measured");
   keep.execution->unmeasured_plan = UnmeasuredPlan::kNone;
-  keep.execution->corrections = CorrectionsOf(snapshot);
+  keep.execution->corrections = shown;
   keep.plan = job.status.plan;
-  const Result<Prediction> by_run = PredictByRun(snapshot, iteration, keep.execution->corrections);
+  const Result<Prediction> by_run = PredictByRun(snapshot, iteration, shown);
   keep.plan->predicted = PredictedFromHere(snapshot, by_run.ok() ? *by_run : current.predicted);
   keep.plan_history = job.status.plan_history;
   for (PlanRecord& record : *keep.plan_history) {
@@ -184,20 +185,21 @@ std::vector<Action> BeginMeasured(const JobSnapshot& snapshot, const RoundView& 
   if (AwaitsStepsAlone(snapshot, view)) return DecideRun(snapshot);
   const int64_t iteration =
       std::max(snapshot.observations->iteration, job.status.execution.first_iteration);
-  const AlternativePlan found =
-      FindAlternative(snapshot, iteration, {CorrectionsOf(snapshot), {}, {}});
+  const TimeFactors shown = CorrectionsOf(snapshot);
+  const AlternativePlan found = FindAlternative(snapshot, iteration, {shown, {}, {}});
+  const auto keep = [&](const std::string& why) {
+    return KeepMeasured(snapshot, iteration, shown, *found.current, why);
+  };
   const bool stays = found.current && Runs(snapshot);
   const bool meets = stays && !found.misses_deadline && !found.misses_budget;
   if (found.feasible && stays && !found.plan) {
-    return KeepMeasured(snapshot, iteration, *found.current, "");
+    return keep("");
   }
   if (meets && !found.feasible) {
-    return KeepMeasured(snapshot, iteration, *found.current,
-                        ", as no other fits what the cluster allows now");
+    return keep(", as no other fits what the cluster allows now");
   }
   if (meets && LacksCapacity(snapshot, *found.plan)) {
-    return KeepMeasured(snapshot, iteration, *found.current,
-                        ", as there is no capacity for " + DescribePlan(*found.plan));
+    return keep(", as there is no capacity for " + DescribePlan(*found.plan));
   }
   const Replanned replanned = PlanFrom(snapshot, iteration);
   if (!replanned.plan.has_value()) return {FailJob(Reason::kInfeasible, replanned.obstacle)};
