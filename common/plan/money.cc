@@ -12,13 +12,15 @@ std::string WithCurrency(const std::string& amount, std::string_view currency) {
   return amount + " " + std::string(currency);
 }
 
+int PlacesOf(double amount, int significant_digits, int least, int most) {
+  if (amount == 0) return least;
+  const double places = significant_digits - 1 - std::floor(std::log10(std::abs(amount)));
+  return static_cast<int>(std::clamp<double>(places, least, most));
+}
+
 std::string FormatCost(double cost, std::string_view currency) {
-  constexpr int kPlaces = 4;
-  constexpr int kMostPlaces = 9;
-  const double digits = cost > 0 ? 1 - std::floor(std::log10(cost)) : 0;
-  const int places = static_cast<int>(std::clamp<double>(digits, kPlaces, kMostPlaces));
   char text[64];
-  std::snprintf(text, sizeof text, "%.*f", places, cost);
+  std::snprintf(text, sizeof text, "%.*f", PlacesOf(cost, 2, 4, 9), cost);
   return WithCurrency(text, currency);
 }
 

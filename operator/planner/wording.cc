@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/planner/wording.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -18,7 +17,7 @@ double Rounded(double value, double parts) { return std::round(value * parts) / 
 // Four significant digits, rounded up (so that the amount suffices) or to the nearest.
 std::string Money(double amount, bool up, const std::string& currency) {
   if (amount <= 0) return WithCurrency("0", currency);
-  const int places = std::clamp(3 - static_cast<int>(std::floor(std::log10(amount))), 2, 12);
+  const int places = PlacesOf(amount, 4, 2, 12);
   const double unit = std::pow(10.0, -places);
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", places, up ? std::ceil(amount / unit) * unit : amount);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/cli/plan/outcome_text.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
@@ -196,8 +195,7 @@ std::string ShowMoney(double amount, std::string_view currency) {
   if (amount == 0) return WithCurrency("0", currency);
   if (amount >= 100) return WithCurrency(Print("%.0f", amount), currency);
   // Three significant digits, but always cents.
-  const int places = std::max(2, 2 - static_cast<int>(std::floor(std::log10(std::abs(amount)))));
-  return WithCurrency(Print("%.*f", std::min(places, 9), amount), currency);
+  return WithCurrency(Print("%.*f", PlacesOf(amount, 3, 2, 9), amount), currency);
 }
 
 std::string ShowCost(double cost, CostMeasure measure, std::string_view currency) {
