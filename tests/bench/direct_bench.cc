@@ -5,6 +5,7 @@
 // at the same time. All functions are threads of this process and share its cores; the update by
 // the optimizer, checksums and the copies into the model's vector are in the time. Reprint:
 // scripts/bench.sh direct
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -17,7 +18,8 @@
 namespace lambdadnn {
 namespace {
 
-constexpr int kIterations = 20;
+// So many that the connections, which are made within them, take next to nothing of an iteration.
+int Iterations(int megabytes) { return std::max(20, 400 / megabytes); }
 
 // Of an iteration: pushing, waiting for the others and pulling, mean over the workers.
 double ExchangeSeconds(Runtime& runtime, int workers, int megabytes, bool tls) {
@@ -29,7 +31,8 @@ double ExchangeSeconds(Runtime& runtime, int workers, int megabytes, bool tls) {
   job.spread = workers;
   job.parameters = int64_t{megabytes} * 1'000'000 / 4;
   job.global_batch = workers;
-  job.samples = int64_t{workers} * kIterations;
+  const int iterations = Iterations(megabytes);
+  job.samples = int64_t{workers} * iterations;
   job.test_samples = 0;
   job.epochs = 1;
   job.budget_seconds = 0;
@@ -44,7 +47,7 @@ double ExchangeSeconds(Runtime& runtime, int workers, int megabytes, bool tls) {
       std::exit(4);
     }
     for (const Phase phase : {Phase::kPush, Phase::kWait, Phase::kPull}) {
-      seconds += record.phases[phase].wall_seconds / kIterations / workers;
+      seconds += record.phases[phase].wall_seconds / iterations / workers;
     }
   }
   return seconds;

@@ -22,7 +22,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORKERS = (2, 4, 8)
 MEGABYTES = (1, 10, 50)
 REPEATS = 3
-ITERATIONS = 20
+# As direct_bench.
+FEWEST_ITERATIONS, TIMED_MEGABYTES = 20, 400
 
 
 def all_reduce(rank, workers, megabytes, folder):
@@ -32,10 +33,11 @@ def all_reduce(rank, workers, megabytes, folder):
     vector = torch.ones(megabytes * 250_000)
     torch.distributed.all_reduce(vector)
     torch.distributed.barrier()
+    iterations = max(FEWEST_ITERATIONS, TIMED_MEGABYTES // megabytes)
     begin = time.perf_counter()
-    for _ in range(ITERATIONS):
+    for _ in range(iterations):
         torch.distributed.all_reduce(vector)
-    seconds = (time.perf_counter() - begin) / ITERATIONS
+    seconds = (time.perf_counter() - begin) / iterations
     if rank == 0:
         pathlib.Path(folder, "seconds").write_text(str(seconds))
     torch.distributed.barrier()

@@ -315,6 +315,7 @@ void PeerChannel::State::Gone(Link& link, const Status& why) {
     if (link.is_known()) {
       target.next = std::max(target.next, PausedUntil(link.peer(), link.attempt()));
     }
+    network_.After(target.next - Now(), [self = shared_from_this()] { self->DialWhatIsDue(); });
   }
   const bool known = link.is_known();
   {
@@ -352,6 +353,7 @@ Instant PeerChannel::State::PausedUntil(const PeerId& peer, int attempt) const {
 }
 
 void PeerChannel::State::DialWhatIsDue() {
+  if (stopped_) return;
   for (size_t i = 0; i < targets_.size(); ++i) {
     Target& target = targets_[i];
     if (target.has_link || Now() < target.next) continue;
