@@ -24,10 +24,16 @@ PLANS = (
     ("cnn", "small", 2, 3, 512, 1, [1]), ("logistic", "small", 10, 2, 256, 1, [1]),
     ("logistic", "small", 10, 4, 384, 1, [1]),
 )
+# What the planner chooses where the spec leaves it the choice, of the same form as in record.py.
+DIRECT_WORKERS = (
+    ("mlp", "small", 8, 2, 384), ("mlp", "small", 8, 4, 384), ("cnn", "small", 4, 2, 512), ("cnn", "small", 4, 4, 256),
+)
 
 
-def name_of(plan):
-    return f"cluster-{record.name_of(plan)}"
+def named_plans():
+    yield from map(record.named_plan, PLANS)
+    for configuration in DIRECT_WORKERS:
+        yield record.named_way(configuration, "Direct", "Workers")
 
 
 class ClusterRecords(OnPods):
@@ -51,19 +57,19 @@ class ClusterRecords(OnPods):
         return report, run
 
 
-def recorded(plan):
+def recorded(name, configuration, aggregation):
     def test(self):
         # The store's speed is measured once, and said to the operator.
         type(self).measured = self.measured or self.measured_platform()
-        job, runs = record.job_of(plan), []
+        job, runs = record.job_of(configuration, aggregation), []
         with self.other_operator(self.measured):
             for number in range(RUNS):
-                report, run = self.one_run(f"{name_of(plan)}-{number}", job["spec"])
+                report, run = self.one_run(f"{name}-{number}".lower(), job["spec"])
                 runs.append(run)
-        record.write(FOLDER, name_of(plan), job, json.loads(self.measured), report["plan"], runs,
+        record.write(FOLDER, name, job, json.loads(self.measured), report["plan"], runs,
                      place=prediction_records.CLUSTER)
     return test
 
 
-for each in PLANS:
-    setattr(ClusterRecords, f"test_{name_of(each)}", recorded(each))
+for each, *of_plan in named_plans():
+    setattr(ClusterRecords, f"test_cluster-{each}", recorded(f"cluster-{each}", *of_plan))

@@ -61,16 +61,26 @@ def quiet_probe():
     return min(probe() for _ in range(5))
 
 
+def named_plan(plan):
+    """Its name, its configuration, and what spec.aggregation is; `plan` as one of PLANS."""
+    *configuration, shards, layers = plan
+    return (f"{prediction_records.configuration_name(*configuration)}-k{shards}-l{'-'.join(map(str, layers))}",
+            configuration, {"shards": shards, "layers": [*layers, configuration[3]], "serverMemory": "256Mi"})
+
+
+def named_way(configuration, transport, placement):
+    """The same of one way to exchange."""
+    name = prediction_records.configuration_name(*configuration)
+    return (prediction_records.name_of_way(name, transport, placement), configuration,
+            {"transport": transport, "placement": placement})
+
+
 def named_plans():
-    """All of PLANS and CONFIGURATIONS: names, configurations, and what spec.aggregation is."""
-    for *configuration, shards, layers in PLANS:
-        yield (f"{prediction_records.configuration_name(*configuration)}-k{shards}-l{'-'.join(map(str, layers))}",
-               configuration, {"shards": shards, "layers": [*layers, configuration[3]], "serverMemory": "256Mi"})
+    """The same of all PLANS, and of all CONFIGURATIONS with every way to exchange."""
+    yield from map(named_plan, PLANS)
     for configuration in CONFIGURATIONS:
-        for transport, placement in prediction_records.WAYS:
-            yield (prediction_records.name_of_way(prediction_records.configuration_name(*configuration),
-                                                  transport, placement),
-                   configuration, {"transport": transport, "placement": placement})
+        for way in prediction_records.WAYS:
+            yield named_way(configuration, *way)
 
 
 def job_of(configuration, aggregation):
