@@ -202,7 +202,10 @@ ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured) 
   const double all = PairSecondsPerByte(fitted);
   const double of_bytes = all - PairSecondsPerByte(WithBytesTimes(0, fitted));
   if (of_bytes > 0) {
-    fitted = WithBytesTimes(FactorFor(measured.pair_seconds_per_byte, all, of_bytes), fitted);
+    // Two functions in one process find in its caches what each has just written, which functions
+    // apart do not: less than the parts says nothing of these.
+    const double factor = FactorFor(measured.pair_seconds_per_byte, all, of_bytes);
+    fitted = WithBytesTimes(std::max(1.0, factor), fitted);
   }
   const double more = SecondsOfHosts(4, 0, fitted) - PairSeconds(fitted);
   if (measured.four_seconds > measured.pair_seconds && more > 0) {

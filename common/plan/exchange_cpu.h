@@ -112,8 +112,9 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
 
 // `rates` such that the exchanges of functions that serve each other take what was measured of
 // them: the parts of an exchange were measured one at a time, with what they touch in the caches.
-// What bytes of a pair take more is put on all that is a byte's but the arithmetic; what four
-// functions take more than two, on all that is an object's; what is left, on a server's iteration.
+// What bytes of a pair take more than their parts is put on all that is a byte's but the
+// arithmetic; what four functions take more than two, on all that is an object's; what is left, on
+// a server's iteration.
 ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured);
 // The same where objects go through the store. A server that reads from it was measured as a whole,
 // so that what is missing is in the workers' pushes and pulls alone.

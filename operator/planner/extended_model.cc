@@ -134,7 +134,7 @@ double ExtendedModel::CoreShare(double memory_mib) const {
 
 double ExtendedModel::OverheadSeconds(int functions, double memory_mib) const {
   const WorkloadProfile& profile = input_.profile;
-  // What a function alone hands on stays in its memory, or goes to the one server.
+  // What a function alone hands on stays in its memory, but for a dedicated server's (StepSeconds).
   const double disturbed = functions > 1 ? profile.disturbed_cpu_seconds : 0;
   return profile.iteration_overhead_seconds +
          (profile.iteration_cpu_seconds + disturbed) / CoreShare(memory_mib);
@@ -378,9 +378,17 @@ double ExtendedModel::LeastExchangeSeconds(const WorkerTerms& workers, int low_m
   return std::max(option.cpu.worker_seconds / std::max(low, high), wait - kept);
 }
 
+double ExtendedModel::StepSeconds(const WorkerTerms& workers, int memory_mib,
+                                  const AggregationOption& option, double fixed_seconds) const {
+  const bool exchanges = workers.functions == 1 && option.plan.placement == Placement::kDedicated;
+  return fixed_seconds +
+         (exchanges ? input_.profile.disturbed_cpu_seconds / CoreShare(memory_mib) : 0);
+}
+
 IterationTerms ExtendedModel::LeastIteration(const WorkerTerms& workers, int memory_mib,
                                              const AggregationOption& option,
-                                             double compute_seconds) const {
+                                             double fixed_seconds) const {
+  const double compute_seconds = StepSeconds(workers, memory_mib, option, fixed_seconds);
   return WithReread(
       {compute_seconds, ExchangeSeconds(workers, memory_mib, option, compute_seconds)}, workers,
       memory_mib, option, compute_seconds);
@@ -388,7 +396,8 @@ IterationTerms ExtendedModel::LeastIteration(const WorkerTerms& workers, int mem
 
 IterationTerms ExtendedModel::Iteration(const WorkerTerms& workers, int memory_mib,
                                         const AggregationOption& option,
-                                        double compute_seconds) const {
+                                        double fixed_seconds) const {
+  const double compute_seconds = StepSeconds(workers, memory_mib, option, fixed_seconds);
   const IterationTerms least = {compute_seconds,
                                 ExchangeSeconds(workers, memory_mib, option, compute_seconds)};
   const double share = CoreShare(memory_mib);

@@ -183,10 +183,14 @@ class ExtendedModel : public PerformanceModel {
   double RequestsInVain(const AggregationOption& option, const IterationTerms& terms) const;
   // Evaluations by which functions decide; none where they do not.
   double DecidingEvaluations() const;
+  // Of an iteration: with what an exchange with a dedicated server adds to the step of one function
+  // alone; `fixed_seconds` = kCompute of FixedTerms.
+  double StepSeconds(const WorkerTerms& workers, int memory_mib, const AggregationOption& option,
+                     double fixed_seconds) const;
   IterationTerms LeastIteration(const WorkerTerms& workers, int memory_mib,
-                                const AggregationOption& option, double compute_seconds) const;
+                                const AggregationOption& option, double fixed_seconds) const;
   IterationTerms Iteration(const WorkerTerms& workers, int memory_mib,
-                           const AggregationOption& option, double compute_seconds) const;
+                           const AggregationOption& option, double fixed_seconds) const;
   // `bill` (may be null): what the cost is the price of.
   std::optional<Prediction> Complete(const WorkerTerms& workers, int memory_mib,
                                      const AggregationOption& option, const Prediction& fixed,

@@ -64,7 +64,7 @@ def recorded(name, configuration, aggregation):
         job, runs = record.job_of(configuration, aggregation), []
         with self.other_operator(self.measured):
             for number in range(RUNS):
-                report, run = self.one_run(f"{name}-{number}".lower(), job["spec"])
+                report, run = self.one_run(f"{name}-{number}".removeprefix("cluster-").lower(), job["spec"])
                 runs.append(run)
         record.write(FOLDER, name, job, json.loads(self.measured), report["plan"], runs,
                      place=prediction_records.CLUSTER)

@@ -163,6 +163,13 @@ TEST_P(RatesOfSeveral, GiveWhatWasMeasuredOfThem) {
   }
 }
 
+TEST_P(RatesOfSeveral, NeverTakeAByteForLessThanItsParts) {
+  const double per_byte = (SecondsOf(2, Rates(), 100'000) - SecondsOf(2, Rates(), 0)) / 400'000;
+  const ExchangeRates fitted = RatesOfHosts(Rates(), {0, 1e-3, per_byte / 2, 0});
+  EXPECT_EQ(fitted.send_seconds_per_byte, Rates().send_seconds_per_byte);
+  EXPECT_EQ(fitted.transfer, Rates().transfer);
+}
+
 TEST_P(RatesOfSeveral, StayAsTheyAreWithoutThem) {
   const ExchangeRates rates = RatesOfHosts(Rates(), {});
   EXPECT_EQ(rates.transfer, Rates().transfer);

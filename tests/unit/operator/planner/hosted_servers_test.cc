@@ -29,11 +29,15 @@ TEST(HostedServers, OneFunctionThatServesExchangesNothing) {
 }
 
 TEST(HostedServers, AnExchangeDisturbsTheStepsOfFunctionsThatAreNotAlone) {
-  for (const int functions : {1, 2}) {
-    PlannerInput input = SimpleOnWorkers(functions);
-    const double alone = Predicted(input).predicted[Term::kCompute];
-    input.profile.disturbed_cpu_seconds = 0.01;
-    EXPECT_NEAR(Predicted(input).predicted[Term::kCompute] - alone, functions > 1 ? 0.01 : 0, 1e-9);
+  for (const Placement placement : {Placement::kDedicated, Placement::kWorkers}) {
+    for (const int functions : {1, 2}) {
+      PlannerInput input = SimpleOnWorkers(functions);
+      input.aggregation.placement = placement;
+      const double alone = Predicted(input).predicted[Term::kCompute];
+      input.profile.disturbed_cpu_seconds = 0.01;
+      const bool exchanges = functions > 1 || placement == Placement::kDedicated;
+      EXPECT_NEAR(Predicted(input).predicted[Term::kCompute] - alone, exchanges ? 0.01 : 0, 1e-9);
+    }
   }
 }
 
