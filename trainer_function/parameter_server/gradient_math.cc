@@ -6,6 +6,8 @@
 #include <bit>
 #include <cmath>
 
+#include "common/base/vector_clones.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -36,13 +38,13 @@ void DivideBySamples(std::span<float> gradient, int64_t samples) {
   DivideBy(gradient, static_cast<double>(samples));
 }
 
-void DivideBy(std::span<float> gradient, double sum) {
+LDNN_VECTOR_CLONES void DivideBy(std::span<float> gradient, double sum) {
   if (sum == 0) return;
   const auto divisor = static_cast<float>(sum);
   for (float& value : gradient) value /= divisor;
 }
 
-bool AllFinite(std::span<const float> values) {
+LDNN_VECTOR_CLONES bool AllFinite(std::span<const float> values) {
   constexpr uint32_t kExponent = 0x7f800000;  // all ones: infinity or NaN
   uint32_t bad = 0;
   for (const float value : values) {
@@ -51,7 +53,7 @@ bool AllFinite(std::span<const float> values) {
   return bad == 0;
 }
 
-void ClipByValue(std::span<float> gradient, double limit) {
+LDNN_VECTOR_CLONES void ClipByValue(std::span<float> gradient, double limit) {
   const auto bound = static_cast<float>(limit);
   for (float& value : gradient) value = std::clamp(value, -bound, bound);
 }
@@ -71,7 +73,7 @@ float NormClipFactor(std::span<const double> block_squares, double limit) {
   return static_cast<float>(std::min(1.0, limit / (std::sqrt(sum) + 1e-6)));
 }
 
-void Scale(std::span<float> gradient, float factor) {
+LDNN_VECTOR_CLONES void Scale(std::span<float> gradient, float factor) {
   if (factor == 1.0F) return;
   for (float& value : gradient) value *= factor;
 }

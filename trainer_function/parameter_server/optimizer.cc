@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/base/vector_clones.h"
+
 namespace lambdadnn {
 namespace {
 
-void ApplySgd(const OptimizerConfig& config, const OptimizerStep& step, std::span<float> weights,
-              std::span<float> gradient, std::span<const std::span<float>> state) {
+LDNN_VECTOR_CLONES void ApplySgd(const OptimizerConfig& config, const OptimizerStep& step,
+                                 std::span<float> weights, std::span<float> gradient,
+                                 std::span<const std::span<float>> state) {
   const auto rate = static_cast<float>(step.learning_rate);
   const auto decay = static_cast<float>(config.weight_decay);
   const auto momentum = static_cast<float>(config.momentum);
@@ -34,9 +37,10 @@ void ApplySgd(const OptimizerConfig& config, const OptimizerStep& step, std::spa
   for (size_t i = 0; i < size; ++i) weights[i] -= rate * gradient[i];
 }
 
-void ApplyAdam(const OptimizerConfig& config, const OptimizerStep& step, bool decoupled_decay,
-               std::span<float> weights, std::span<float> gradient,
-               std::span<const std::span<float>> state) {
+LDNN_VECTOR_CLONES void ApplyAdam(const OptimizerConfig& config, const OptimizerStep& step,
+                                  bool decoupled_decay, std::span<float> weights,
+                                  std::span<float> gradient,
+                                  std::span<const std::span<float>> state) {
   const auto updates = static_cast<double>(step.updates_before + 1);
   const double bias1 = 1 - std::pow(config.beta1, updates);
   const double bias2 = 1 - std::pow(config.beta2, updates);
