@@ -40,11 +40,11 @@ FunctionGroup BaseGroup(const Job& job, const Platform& platform, const Function
   return group;
 }
 
-// OpenBLAS' own threads (its pthread variant) would spin away the quota of the others; and how many
-// there are decides on the bits of a product, so that every backend must have the same.
+// OpenBLAS' own threads (its pthread variant) would spin away the quota of the others, or without
+// quotas their cores; and how many there are decides on the bits of a product, so that every
+// backend must have the same.
 void LimitThreads(FunctionGroup* group) {
   constexpr int kMilliCpuPerThread = 1000;
-  if (group->milli_cpu <= 0) return;
   group->environment["OPENBLAS_NUM_THREADS"] =
       std::to_string(std::max(1, group->milli_cpu / kMilliCpuPerThread));
 }

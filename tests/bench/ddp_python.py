@@ -111,6 +111,8 @@ def run_seconds(program, name, workers, channel):
 
 def main():
     program = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build/release/bin/lambdadnn")
+    # As functions have it: else its threads spin on the cores of the other workers.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     print(f"PyTorch {torch.__version__}\n"
           " network  | n | DDP ms | averaged after ms | run ms | ratio | with TLS ms | ratio")
     for name, workers in ROWS:

@@ -50,6 +50,12 @@ TEST(FunctionGroups, WorkersAndServersGetTheirShareOfCpu) {
   EXPECT_EQ(groups[1].environment.at("A"), "b");
 }
 
+// Else OpenBLAS takes every core for itself.
+TEST(FunctionGroups, WithoutQuotasOneThreadMultiplies) {
+  const auto groups = PlannedGroups(PlannedJob(2, {1, 2}, 1, 1), Platform(), {{"key"}, {}});
+  EXPECT_EQ(groups[0].environment.at("OPENBLAS_NUM_THREADS"), "1");
+}
+
 TEST(FunctionGroups, WorkersHaveGpusAndTheNodesThatAreNamedForThemAlone) {
   Job job = PlannedJob(4, {1, 4}, 1, 1);
   job.status.plan->gpu = job.spec.functions.gpu = 1;
