@@ -5,8 +5,10 @@
 #include <benchmark/benchmark.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <ctime>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "common/base/statistics.h"

@@ -15,7 +15,7 @@ from run_support import Bench, grey_png, read_idx
 
 PARQUET = pathlib.Path(__file__).resolve().parents[1] / "data/readers/parquet/rows.parquet"
 SAMPLES, TESTS = 400, 100
-SHORT = ("--set", "spec.training.epochs=5", "--set", "spec.profile.trainingSamples=400",
+SHORT = ("--set", "spec.training.epochs=8", "--set", "spec.profile.trainingSamples=400",
          "--set", "spec.training.globalBatchSize=40")
 
 
@@ -80,9 +80,10 @@ class FormatKills(unittest.TestCase):
         folder.mkdir()
         write(self.bench, self.images, self.labels, folder)
         model_bytes = 4 * (numbers * 128 + 128 + 128 * classes + classes)
-        # A small model is one shard.
-        shards = "1" if model_bytes < 4 * 16384 else "2"
-        return (*SHORT, "--set", f"spec.aggregation.shards={shards}",
+        # A small model is one shard, and trains for longer: else it may be done before a kill comes.
+        small = model_bytes < 4 * 16384
+        longer = ("--set", "spec.training.epochs=16") if small else ()
+        return (*SHORT, *longer, "--set", f"spec.aggregation.shards={1 if small else 2}",
                 "--set", f"spec.dataset={{uri: file://{folder}, format: {name}, {fields}}}",
                 "--set", f"spec.profile.trainingSamples={samples}", "--set", f"spec.profile.modelBytes={model_bytes}")
 
