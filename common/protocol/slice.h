@@ -84,6 +84,10 @@ struct CheckpointReference {
   friend bool operator==(const CheckpointReference&, const CheckpointReference&) = default;
 };
 
+// Of the function that takes part in the exchanges of the one that measures, which has rank 0 and
+// is told its address (`peers`, as worker of this rank).
+inline constexpr int kPartnerRank = 1;
+
 struct ProfileConfig {
   int iterations = 30;  // measured at least
   double seconds = 0;   // measured for at least so long: a CPU quota is felt over several periods
@@ -93,7 +97,7 @@ struct ProfileConfig {
   // This version's operator requests none: it derives the rates of smaller quotas.
   int milli_cpu = 0;
   // Measures nothing: steps until it is stopped, so that another function is measured on a machine
-  // as busy as the run will make it.
+  // as busy as the run will make it; and is the other end of its exchanges (kPartnerRank).
   bool filler = false;
   // Measures steps alone: a quota holds up an evaluation as it does steps, and what else there is
   // hardly depends on it. Both were measured under another one.
@@ -252,7 +256,8 @@ struct SliceRecord {
   // before Pair, missCpuSeconds, doorbell{Send,Receive}CpuSeconds, {alone,directFour}CpuSeconds,
   // disturbedCpuSeconds, updateCpuSecondsPerByte, serverIterationCpuSeconds,
   // serverShardCpuSeconds, serverChildCpuSeconds, serverCpuSecondsPerByte,
-  // serverChildCpuSecondsPerByte (docs/theory.md, section 3). Roles worker and server, where
+  // serverChildCpuSecondsPerByte (docs/theory.md, section 3); functionsApart, whether those of two
+  // functions are of two processes (1) or of this one (0). Roles worker and server, where
   // functions reach each other: doorbellsSent, doorbellsReceived, doorbellsDropped, peerObjects,
   // peerObjectBytes, peersConnected, peersLost, peersUnread, peersRefused (docs/formats.md,
   // "Slices").

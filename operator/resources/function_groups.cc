@@ -43,10 +43,9 @@ FunctionGroup BaseGroup(const Job& job, const Platform& platform, const Function
 // OpenBLAS' own threads (its pthread variant) would spin away the quota of the others, or without
 // quotas their cores; and how many there are decides on the bits of a product, so that every
 // backend must have the same.
-void LimitThreads(FunctionGroup* group) {
-  constexpr int kMilliCpuPerThread = 1000;
+void LimitThreads(const Platform& platform, FunctionGroup* group) {
   group->environment["OPENBLAS_NUM_THREADS"] =
-      std::to_string(std::max(1, group->milli_cpu / kMilliCpuPerThread));
+      std::to_string(ThreadsOf(platform, group->memory_mib));
 }
 
 void TellPrecision(const Job& job, FunctionGroup* group) {
@@ -112,7 +111,7 @@ std::vector<FunctionGroup> PlannedGroups(const Job& job, const Platform& platfor
   workers.count = plan.functions;
   workers.memory_mib = plan.memory_mib;
   workers.milli_cpu = MilliCpuOf(platform, plan.memory_mib);
-  LimitThreads(&workers);
+  LimitThreads(platform, &workers);
   GiveGpus(plan.gpu, &workers);
   TellPrecision(job, &workers);
   if (plan.aggregation.placement == Placement::kWorkers) return {workers};
@@ -135,7 +134,7 @@ FunctionGroup ProfileGroup(const Job& job, const Platform& platform, int count, 
   group.count = count;
   group.memory_mib = memory_mib;
   group.milli_cpu = MilliCpuOf(platform, memory_mib);
-  LimitThreads(&group);
+  LimitThreads(platform, &group);
   GiveGpus(job.spec.functions.gpu, &group);
   TellPrecision(job, &group);
   return group;

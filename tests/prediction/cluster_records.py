@@ -64,12 +64,12 @@ def recorded(name, configuration, aggregation):
         job, runs = record.job_of(configuration, aggregation), []
         with self.other_operator(self.measured):
             for number in range(RUNS):
-                report, run = self.one_run(f"{name}-{number}".removeprefix("cluster-").lower(), job["spec"])
+                report, run = self.one_run(f"{name}-{number}".lower(), job["spec"])
                 runs.append(run)
-        record.write(FOLDER, name, job, json.loads(self.measured), report["plan"], runs,
+        record.write(FOLDER, f"cluster-{name}", job, json.loads(self.measured), report["plan"], runs,
                      place=prediction_records.CLUSTER)
     return test
 
 
 for each, *of_plan in named_plans():
-    setattr(ClusterRecords, f"test_cluster-{each}", recorded(f"cluster-{each}", *of_plan))
+    setattr(ClusterRecords, f"test_cluster-{each}", recorded(each, *of_plan))

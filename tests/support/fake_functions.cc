@@ -105,6 +105,7 @@ Result<std::vector<FunctionInstance>> FakeFunctions::List(const JobIdentity& job
   Advance();
   std::vector<FunctionInstance> list = platform_.List(job.uid);
   for (FunctionInstance& seen : list) {
+    if (tells_peer_addresses) seen.peer_address = PeerAddressOf(seen.uid);
     const auto log = logs.find(seen.uid);
     if (seen.phase == FunctionPhase::kGone && log != logs.end()) {
       seen.last_log_line = LastLineOf(log->second);

@@ -114,6 +114,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   Status preflight;
   // As pods, whose quota never changes.
   bool cpu_fixed = false;
+  // Instances can be reached by others.
+  bool tells_peer_addresses = false;
+  static std::string PeerAddressOf(const std::string& uid) { return uid + ":8444"; }
   // How much longer each step of the second half of a measurement takes: a machine that gets busy.
   double measured_second_half = 1;
   // What new instances compute with; of older versions' nothing is said.

@@ -1,30 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the CPU time of an exchange as it runs: functions that are workers and serve
-// (Placement::kWorkers), with all their roles, in this process for some iterations, and a step of
-// the training before each exchange. Part of role `profile`.
+// (Placement::kWorkers), one alone, two and four of them. They are in this process, but for the
+// second of two, which is the function that this one is told of (`peers` of the slice's request):
+// what two functions of one process write for each other is in its caches, and never passes a
+// network. Part of role `profile`.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <string>
 
+#include "trainer_function/training/probed_hosts.h"
 #include "trainer_function/training/training_environment.h"
 #include "trainer_function/transport/role_context.h"
 
 namespace lambdadnn {
-
-// A step of the training (none: it is left out), and whether it computes on the calling thread
-// alone.
-struct ProbedStep {
-  std::function<Status()> run;
-  bool one_thread = true;
-};
-
-// CPU seconds of a function, means of its iterations.
-struct HostCpuSeconds {
-  double iteration = 0;  // with its step
-  double step = 0;
-};
 
 // On the slice's task; leaves nothing in the store.
 class HostProbes {
@@ -47,34 +39,56 @@ class HostProbes {
   void Record(double step_cpu_seconds, SliceRecord* record) const;
 
  private:
-  // Functions that exchange so many elements in one way, and the sums of its measurements.
-  struct Exchange {
-    int functions = 1;
-    TransportKind transport = TransportKind::kObjectStore;
-    int64_t elements = 1;
+  // The sums of an exchange's measurements.
+  struct Measured {
     HostCpuSeconds sum = {};
-    int measured = 0;
+    int times = 0;
 
-    HostCpuSeconds Mean() const { return {sum.iteration / measured, sum.step / measured}; }
+    void Add(const HostCpuSeconds& seconds);
+    HostCpuSeconds Mean() const { return {sum.iteration / times, sum.step / times}; }
   };
-  // Of two functions, of few elements and of many.
-  struct Pair {
-    Exchange few;
-    Exchange many;
-  };
-  Status MeasureOne(double step_cpu_seconds, Exchange* exchange);
-  // `elements`: of one function alone. Fewer than some, of two, cost too little to be seen.
-  static Pair PairThrough(TransportKind transport, int64_t elements);
-  static void RecordPair(const std::string& name, const Pair& pair, SliceRecord* record);
+  // Of two functions, as ProbedPairs has them.
+  using Pairs = std::array<Measured, kProbedPairs>;
+
+  Status MeasureHere(double step_cpu_seconds, const HostExchange& exchange, Measured* measured);
+  // kDeadlineExceeded when the other function did not come.
+  Status MeasureApart(double step_cpu_seconds, const HostExchange& exchange, Measured* measured);
+  // `few_at`: the place of one of few elements; that of many follows.
+  void RecordPair(const std::string& name, size_t few_at, const Pairs& pairs,
+                  SliceRecord* record) const;
 
   const RoleContext& context_;
   const TrainingEnvironment& environment_;
   const ProbedStep step_;
   const int64_t parameters_;
-  Exchange alone_;
-  Pair direct_pair_;
-  Pair store_pair_;
-  Exchange four_;
+  const HostExchange one_;
+  const std::array<HostExchange, kProbedPairs> pairs_;
+  Measured alone_;
+  Pairs here_;
+  Pairs apart_;
+  Measured four_;
+  bool has_partner_;
+  int exchanges_apart_ = 0;
+};
+
+// Of the function that another one measures with.
+class ProbePartner {
+ public:
+  // `parameters` and `step` as the other one's. All that is given outlives this.
+  ProbePartner(const RoleContext& context, const TrainingEnvironment& environment, ProbedStep step,
+               int64_t parameters);
+
+  // Takes part in the next exchange, if the other one has begun it: call it between steps. Its
+  // errors are the other's affair.
+  Status Join(double step_cpu_seconds);
+
+ private:
+  const RoleContext& context_;
+  const TrainingEnvironment& environment_;
+  const ProbedStep step_;
+  const std::array<HostExchange, kProbedPairs> pairs_;
+  int number_ = 0;
+  std::optional<ProbedHosts> next_;
 };
 
 }  // namespace lambdadnn

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,6 +96,11 @@ class ProfileRole {
   double step_cpu_seconds() const { return Mean(steps_cpu_seconds_); }
   Status MeasureFinish();
   Status MeasureEvaluation();
+  // None where it would take long.
+  ProbedStep ProbedStepOf(double cpu_seconds);
+  bool IsPartner() const {
+    return request_.role().rank == kPartnerRank && environment_.peers.network != nullptr;
+  }
   Status Fill();
   Result<WorkSeconds> Time(const std::function<Status()>& work);
   int BatchSize() const {
@@ -299,11 +305,28 @@ Status ProfileRole::MeasureAgain() {
   return measuring_seconds_ > kLongMeasuringSeconds ? OkStatus() : MeasureWholeBatches();
 }
 
+ProbedStep ProfileRole::ProbedStepOf(double cpu_seconds) {
+  if (cpu_seconds > kLongStepCpuSeconds) return {};
+  // A user's module runs on a task of its own (server/confined_model.h).
+  const bool one_thread =
+      request_.plan.threads <= 1 && request_.training.model.torch_script_uri.empty();
+  return {[this] { return Step(BatchSize()); }, one_thread};
+}
+
+// The first of several is the one that the measuring function exchanges with.
 Status ProfileRole::Fill() {
   const PhaseScope scope(context_.phases, Phase::kCompute);
   Instant reported = context_.runtime.clock.Now() - FromSeconds(kFillerReportSeconds);
+  std::optional<ProbePartner> partner;
   for (int64_t steps = 1; !context_.stop_wanted(); ++steps) {
+    const double cpu_before = environment_.cpu_seconds();
     LDNN_RETURN_IF_ERROR(Steps(BatchSize(), 1));
+    const double cpu = environment_.cpu_seconds() - cpu_before;
+    // The first one warms up.
+    if (steps == 2 && IsPartner()) {
+      partner.emplace(context_, environment_, ProbedStepOf(cpu), std::ssize(weights_));
+    }
+    if (partner.has_value()) LDNN_RETURN_IF_ERROR(partner->Join(cpu));
     const Instant now = context_.runtime.clock.Now();
     if (now - reported < FromSeconds(kFillerReportSeconds)) continue;
     reported = now;
@@ -385,14 +408,7 @@ Status ProfileRole::Measure() {
   LDNN_RETURN_IF_ERROR(MeasureStreaming(context_, environment_, *dataset_,
                                         request_.plan.global_batch_size, &record_));
   LDNN_RETURN_IF_ERROR(MeasureFinish());
-  ProbedStep step;
-  if (step_cpu_seconds() <= kLongStepCpuSeconds) {
-    // A user's module runs on a task of its own (server/confined_model.h).
-    const bool one_thread =
-        request_.plan.threads <= 1 && request_.training.model.torch_script_uri.empty();
-    step = {[&] { return Step(BatchSize()); }, one_thread};
-  }
-  HostProbes hosts(context_, environment_, step, std::ssize(weights_));
+  HostProbes hosts(context_, environment_, ProbedStepOf(step_cpu_seconds()), std::ssize(weights_));
   LDNN_RETURN_IF_ERROR(hosts.Measure(step_cpu_seconds()));
   ExchangeProbe exchange(context_, environment_, gradient_, &record_);
   LDNN_RETURN_IF_ERROR(exchange.MeasureCheckpoint(std::ssize(weights_)));

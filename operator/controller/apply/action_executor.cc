@@ -218,6 +218,12 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const StartProfileSl
   SliceRequest request =
       MakeProfileSlice(pass->snapshot.job, options_.platform, {role, attempt}, action.memory_mib,
                        config, options_.leader_epoch, options_.profile_timeout_seconds);
+  const auto& instances = pass->memory->observations.instances;
+  const auto partner = instances.find(action.partner_uid);
+  if (partner != instances.end() && !partner->second.instance.peer_address.empty()) {
+    const Role role_there = {RoleKind::kWorker, kPartnerRank, {}};
+    request.peers.push_back({role_there, partner->second.instance.peer_address});
+  }
   LDNN_RETURN_IF_ERROR(credentials_.AddTo(&request, pass));
   StartSlice(pass, request, action.instance_uid);
   return Next::kGoOn;

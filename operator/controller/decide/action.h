@@ -91,6 +91,8 @@ struct StartProfileSlice {
   int batch_size = 0;
   bool filler = false;
   bool rate_only = false;  // ProfileConfig
+  // The function of kPartnerRank; "" = there is none.
+  std::string partner_uid = {};
 };
 // The sizes that are measured suffice: no plan would use another one.
 struct EndProfiling {};

@@ -246,7 +246,9 @@ std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& 
     const bool asks = !memo.fingerprints_asked.contains(measuring);
     if (asks) starts.push_back(AskFingerprint{measuring});
     const bool rate_only = !MeasuredSamples(slices).empty();
-    Start(snapshot, slices, {0, measuring, memory_mib, plan.batch_size, false, rate_only}, &starts);
+    const std::string partner = plan.functions > kPartnerRank ? uids[kPartnerRank] : "";
+    Start(snapshot, slices, {0, measuring, memory_mib, plan.batch_size, false, rate_only, partner},
+          &starts);
   }
   return starts;
 }

@@ -336,25 +336,6 @@ TEST_F(SliceServiceTest, AnotherModelSizeThanPlannedIsTheJobsOwnFault) {
   EXPECT_THAT(record.error.message(), HasSubstr("parameters"));
 }
 
-TEST_F(SliceServiceTest, AProfileMeasuresConnectionsWhereFunctionsHaveThem) {
-  SliceEnvironment environment = harness_.Environment(kWorker);
-  environment.peers.open_own = [this]() -> Result<OpenedNetwork> {
-    LDNN_ASSIGN_OR_RETURN(auto network,
-                          TcpNetwork::Listen(runtime_, "127.0.0.1", 0, DerivePeerKeys("key").tls));
-    std::string address = "127.0.0.1:" + std::to_string(network->port());
-    return OpenedNetwork{std::move(network), std::move(address)};
-  };
-  const SliceRecord record = Profiled(environment);
-  ASSERT_EQ(record.outcome, SliceOutcome::kFinished) << record.error.ToString();
-  for (const char* name :
-       {"directSeconds", "directDeviationSeconds", "directSendCpuSeconds", "directPullCpuSeconds",
-        "aloneCpuSeconds", "directPairCpuSeconds", "directFourCpuSeconds", "storePairCpuSeconds",
-        "doorbellSendCpuSeconds", "doorbellReceiveCpuSeconds"})
-    EXPECT_GT(record.metrics.at(name), 0) << name;
-  EXPECT_GE(record.metrics.at("directPushCpuSeconds"), 0) << "less than the clock tells apart";
-  EXPECT_EQ(ListAll(store_, "").value().size(), 1u) << "its completion record alone";
-}
-
 TEST_F(SliceServiceTest, AProfileMeasuresAndLeavesNothing) {
   SliceRequest request = job_.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);
   request.plan.parameters = 0;  // not known yet

@@ -66,6 +66,24 @@ TEST_F(JobLifeTest, AFillerWorksOnWhileTheSizesThatMatterAreMeasured) {
   EXPECT_THAT(Profiled(world_.functions, "profile-1"), SizeIs(1));
 }
 
+TEST_F(JobLifeTest, WhoMeasuresIsToldWhereTheFunctionIsThatItExchangesWith) {
+  FakeFunctions& functions = world_.functions;
+  functions.tells_peer_addresses = true;
+  world_.Create(JobToProfile());
+  ASSERT_TRUE(world_.RunUntil([&] { return !functions.InstanceOf("profile-0").empty(); }, 100));
+  const std::string partner = functions.InstanceOf("profile-1");
+  ASSERT_NE(partner, "");
+  for (const auto& [at, request] : functions.requests()) {
+    if (request.profile.filler) {
+      EXPECT_THAT(request.peers, IsEmpty()) << "it waits to be asked";
+      continue;
+    }
+    ASSERT_THAT(request.peers, SizeIs(1));
+    EXPECT_EQ(request.peers.front().role, (Role{RoleKind::kWorker, kPartnerRank, {}}));
+    EXPECT_EQ(request.peers.front().address, functions.PeerAddressOf(partner));
+  }
+}
+
 TEST_F(JobLifeTest, WhereQuotasAreFixedTheLargestSizeStandsForAll) {
   world_.functions.cpu_fixed = true;
   world_.Create(JobToProfile());
