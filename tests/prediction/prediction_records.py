@@ -86,6 +86,9 @@ def predict(lambdadnn, record, run):
     job["spec"]["profile"] = run["profile"]
     # Those that say nothing of it ran when functions did not connect to each other.
     job["spec"].setdefault("peerChannel", "None")
+    # What the plan's way to exchange was, also where the job left it open and this version would choose another.
+    ran = record["plan"]["aggregation"]
+    job["spec"]["aggregation"] |= {key: ran[key] for key in ("transport", "placement", "spread") if key in ran}
     with tempfile.TemporaryDirectory(prefix="lambdadnn-replay-") as folder:
         job_file, platform_file = pathlib.Path(folder, "job.json"), pathlib.Path(folder, "platform.json")
         job_file.write_text(json.dumps(job))
