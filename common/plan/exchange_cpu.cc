@@ -19,9 +19,10 @@ double UpdateSecondsPerByte(const ExchangeRates& rates) {
 }
 
 // Of the function that has most to do, with the servers in it.
-double BusiestHost(const AggregationPlan& plan, const ExchangeCpu& cpu) {
+double BusiestHost(const AggregationPlan& plan, const ExchangeCpu& cpu,
+                   double worker_iteration_seconds) {
   const double push = cpu.worker_push / plan.spread;
-  const double pull = cpu.worker_pull / plan.spread;
+  const double pull = (cpu.worker_pull - worker_iteration_seconds) / plan.spread;
   const double child_pull = std::min(pull, cpu.server_child);
   std::vector<double> seconds(static_cast<size_t>(plan.workers()),
                               cpu.worker_push + cpu.worker_pull);
@@ -74,7 +75,7 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
     return seconds;
   }
   seconds.worker_push = push(shards, bytes) + send(shards, bytes);
-  seconds.worker_pull = pull(shards, bytes);
+  seconds.worker_pull = rates.worker_iteration_seconds + pull(shards, bytes);
   const double updating = group_bytes * UpdateSecondsPerByte(rates);
   // A root sends its weights to all workers but one beside it, others what they push to one.
   const int readers = std::max(1, plan.workers() - (hosted ? 1 : 0));
@@ -94,7 +95,7 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
   seconds.server_push += send(group_shards, group_bytes);
   if (hosted) {
     seconds.kept = group_bytes * merge;
-    seconds.worker_seconds = BusiestHost(plan, seconds);
+    seconds.worker_seconds = BusiestHost(plan, seconds, rates.worker_iteration_seconds);
     return seconds;
   }
   seconds.worker_seconds = seconds.worker_push + seconds.worker_pull;
@@ -113,6 +114,13 @@ AggregationPlan HostsPlan(int functions, TransportKind transport) {
   plan.layers = {1, functions};
   plan.transport = transport;
   plan.placement = Placement::kWorkers;
+  return plan;
+}
+
+AggregationPlan ServedPlan(TransportKind transport) {
+  AggregationPlan plan;
+  plan.layers = {1, 1};
+  plan.transport = transport;
   return plan;
 }
 
@@ -135,14 +143,19 @@ double PairSecondsPerByte(const ExchangeRates& rates) {
          static_cast<double>(kElements * kFloatBytes);
 }
 
-// All per-byte numbers but those of the arithmetic, by this factor.
-ExchangeRates WithBytesTimes(double factor, ExchangeRates rates) {
+// A server's per-byte numbers but those of the arithmetic, by this factor.
+ExchangeRates WithServedBytesTimes(double factor, ExchangeRates rates) {
   const auto beside = [&](double seconds, double arithmetic) {
     return arithmetic + factor * std::max(0.0, seconds - arithmetic);
   };
   ServerCpu& server = rates.server;
   server.seconds_per_byte = beside(server.seconds_per_byte, UpdateSecondsPerByte(rates));
   server.child_seconds_per_byte = beside(server.child_seconds_per_byte, MergeSecondsPerByte(rates));
+  return rates;
+}
+
+// A worker's, and those of what is sent.
+ExchangeRates WithTransferredBytesTimes(double factor, ExchangeRates rates) {
   rates.transfer.push_seconds_per_byte *= factor;
   rates.transfer.pull_seconds_per_byte *= factor;
   rates.send_seconds_per_byte *= factor;
@@ -186,6 +199,20 @@ double FactorUntil(double measured, const std::function<double(double)>& seconds
   return high;
 }
 
+// Such that each byte of a worker that does not serve takes so long.
+ExchangeRates WithWorkersByte(double seconds, const ExchangeRates& rates) {
+  const double all = rates.transfer.push_seconds_per_byte + rates.transfer.pull_seconds_per_byte +
+                     rates.send_seconds_per_byte;
+  return all > 0 ? WithTransferredBytesTimes(FactorFor(seconds, all, all), rates) : rates;
+}
+
+// Of what such a worker takes, the rest: it pushes and pulls an object.
+double WorkersIteration(double seconds, const ExchangeRates& rates) {
+  const double objects =
+      rates.transfer.push_seconds + rates.transfer.pull_seconds + rates.send_seconds;
+  return std::max(0.0, seconds - objects);
+}
+
 }  // namespace
 
 ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured) {
@@ -199,18 +226,25 @@ ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured) 
                      cpu.push_seconds_per_byte + UpdateSecondsPerByte(rates),
                      cpu.pull_seconds_per_byte + MergeSecondsPerByte(rates)};
   }
-  const double all = PairSecondsPerByte(fitted);
-  const double of_bytes = all - PairSecondsPerByte(WithBytesTimes(0, fitted));
-  if (of_bytes > 0) {
-    // Two functions in one process find in its caches what each has just written, which functions
-    // apart do not: less than the parts says nothing of these.
-    const double factor = FactorFor(measured.pair_seconds_per_byte, all, of_bytes);
-    fitted = WithBytesTimes(std::max(1.0, factor), fitted);
-  }
+  const bool knows_worker = measured.worker_seconds > 0;
+  if (knows_worker) fitted = WithWorkersByte(measured.worker_seconds_per_byte, fitted);
+  const auto with_bytes_times = [&](double factor, const ExchangeRates& of) {
+    const ExchangeRates served = WithServedBytesTimes(factor, of);
+    return knows_worker ? served : WithTransferredBytesTimes(factor, served);
+  };
+  const double factor = FactorUntil(measured.pair_seconds_per_byte, [&](double times) {
+    return PairSecondsPerByte(with_bytes_times(times, fitted));
+  });
+  // Where the worker was not measured the two were in one process, and found in its caches what
+  // each had just written: less than the parts says nothing of these.
+  fitted = with_bytes_times(knows_worker ? factor : std::max(1.0, factor), fitted);
   const double more = SecondsOfHosts(4, 0, fitted) - PairSeconds(fitted);
   if (measured.four_seconds > measured.pair_seconds && more > 0) {
     fitted = WithObjectsTimes(FactorFor(measured.four_seconds - measured.pair_seconds, more, more),
                               fitted);
+  }
+  if (knows_worker) {
+    fitted.worker_iteration_seconds = WorkersIteration(measured.worker_seconds, fitted);
   }
   double& iteration = fitted.server.iteration_seconds;
   iteration = std::max(0.0, iteration + measured.pair_seconds - PairSeconds(fitted));

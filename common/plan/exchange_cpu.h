@@ -71,22 +71,27 @@ struct ServerCpu {
 };
 
 // CPU seconds of an iteration, beside its step, of a function that is a worker and serves
-// (HostsPlan), as profiling measures them; zero = unknown.
+// (HostsPlan), and of a worker that does not (ServedPlan), as profiling measures them; zero =
+// unknown.
 struct HostCpu {
   double alone_seconds = 0;          // of one without others
   double pair_seconds = 0;           // each of two, with a vector of next to nothing
   double pair_seconds_per_byte = 0;  // of the vector
   double four_seconds = 0;           // each of four, with a vector of next to nothing
+  double worker_seconds = 0;         // of one that is served, with a vector of next to nothing
+  double worker_seconds_per_byte = 0;
   friend bool operator==(const HostCpu&, const HostCpu&) = default;
 };
 // So many workers that serve a shard each.
 AggregationPlan HostsPlan(int functions, TransportKind transport);
+// One worker, and one function that serves it.
+AggregationPlan ServedPlan(TransportKind transport);
 
 // CPU seconds of one iteration with a whole core: a worker's for all shards, a server's for those
 // of its group.
 struct ExchangeCpu {
   double worker_push = 0;
-  double worker_pull = 0;
+  double worker_pull = 0;   // with all that a worker does once an iteration
   double server_child = 0;  // pulling and merging what one child pushed
   double server_push = 0;
   double server_update = 0;  // the root's
@@ -104,17 +109,19 @@ struct ExchangeRates {
   double send_seconds = 0;
   double send_seconds_per_byte = 0;
   ServerCpu server = {};
-  double merge_bytes_per_second = 0;   // 0 = not limited
-  double update_seconds_per_byte = 0;  // the root's, of its shards; 0 = unknown
+  double worker_iteration_seconds = 0;  // whatever a worker exchanges
+  double merge_bytes_per_second = 0;    // 0 = not limited
+  double update_seconds_per_byte = 0;   // the root's, of its shards; 0 = unknown
   double alone_seconds = 0;  // of one worker that serves: all of its exchange; 0 = unknown
 };
 ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates);
 
 // `rates` such that the exchanges of functions that serve each other take what was measured of
 // them: the parts of an exchange were measured one at a time, with what they touch in the caches.
-// What bytes of a pair take more than their parts is put on all that is a byte's but the
-// arithmetic; what four functions take more than two, on all that is an object's; what is left, on
-// a server's iteration.
+// Where a worker was measured that does not serve, its transfers are what that took, and what is
+// left of it once an iteration. What bytes of a pair take more than their parts is put on all that
+// is a byte's but the arithmetic, of a server alone where the worker's is known; what four
+// functions take more than two, on all that is an object's; what is left, on a server's iteration.
 ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured);
 // The same where objects go through the store. A server that reads from it was measured as a whole,
 // so that what is missing is in the workers' pushes and pulls alone.

@@ -252,15 +252,15 @@ struct SliceRecord {
   // restoreSeconds; and CPU time: startCpuSeconds, loadCpuSecondsPerSample,
   // streamCpuSecondsPerSample, stepCpuSeconds, iterationCpuSeconds, checkpointCpuSeconds,
   // finishCpuSeconds, pushCpuSeconds, pushCpuSecondsPerByte, pullCpuSeconds,
-  // pullCpuSecondsPerByte, the same with direct before Push, Pull, Send and Pair and with store
-  // before Pair, missCpuSeconds, doorbell{Send,Receive}CpuSeconds, {alone,directFour}CpuSeconds,
-  // disturbedCpuSeconds, updateCpuSecondsPerByte, serverIterationCpuSeconds,
-  // serverShardCpuSeconds, serverChildCpuSeconds, serverCpuSecondsPerByte,
-  // serverChildCpuSecondsPerByte (docs/theory.md, section 3); functionsApart, whether those of two
-  // functions are of two processes (1) or of this one (0). Roles worker and server, where
-  // functions reach each other: doorbellsSent, doorbellsReceived, doorbellsDropped, peerObjects,
-  // peerObjectBytes, peersConnected, peersLost, peersUnread, peersRefused (docs/formats.md,
-  // "Slices").
+  // pullCpuSecondsPerByte, the same with direct before Push, Pull, Send, Pair and Worker and with
+  // store before Pair, missCpuSeconds, doorbell{Send,Receive}CpuSeconds,
+  // {alone,directFour}CpuSeconds, disturbedCpuSeconds, updateCpuSecondsPerByte,
+  // serverIterationCpuSeconds, serverShardCpuSeconds, serverChildCpuSeconds,
+  // serverCpuSecondsPerByte, serverChildCpuSecondsPerByte (docs/theory.md, section 3);
+  // functionsApart, whether those of two functions are of two processes (1) or of this one (0).
+  // Roles worker and server, where functions reach each other: doorbellsSent, doorbellsReceived,
+  // doorbellsDropped, peerObjects, peerObjectBytes, peersConnected, peersLost, peersUnread,
+  // peersRefused (docs/formats.md, "Slices").
   std::map<std::string, double> metrics;
   // Role profile: seconds of a step without the stalls of a quota, the mean of so many that there
   // are a few dozen entries.

@@ -21,6 +21,7 @@ constexpr size_t kDirectFew = 0;
 constexpr size_t kDirectMany = 1;
 constexpr size_t kStoreFew = 2;
 constexpr size_t kStoreMany = 3;
+constexpr size_t kWorkerFew = 4;
 
 }  // namespace
 
@@ -48,8 +49,10 @@ Status HostProbes::Measure(double step_cpu_seconds) {
   for (size_t i = 0; i < pairs_.size(); ++i) {
     if (has_partner_) has_partner_ = MeasureApart(step_cpu_seconds, pairs_[i], &apart_[i]).ok();
     LDNN_RETURN_IF_ERROR(context_.interrupt.Check());
-    // What four functions take is compared with the first.
-    if (i == kDirectFew || !has_partner_) {
+    // What four functions take is compared with the first. Within one process a worker's time is
+    // not told from its server's.
+    const bool can = pairs_[i].placement == Placement::kWorkers;
+    if (i == kDirectFew || (can && !has_partner_)) {
       LDNN_RETURN_IF_ERROR(MeasureHere(step_cpu_seconds, pairs_[i], &here_[i]));
     }
   }
@@ -66,7 +69,7 @@ Status HostProbes::MeasureHere(double step_cpu_seconds, const HostExchange& exch
 
 Status HostProbes::MeasureApart(double step_cpu_seconds, const HostExchange& exchange,
                                 Measured* measured) {
-  const HostApart apart = {0, exchanges_apart_++, context_.request.peers};
+  const HostApart apart = {0, exchanges_apart_++, context_.request.peers.front().address};
   ProbedHosts hosts(context_, environment_, step_, step_cpu_seconds, exchange, apart);
   LDNN_RETURN_IF_ERROR(hosts.Open());
   Clock& clock = context_.runtime.clock;
@@ -93,6 +96,7 @@ void HostProbes::Record(double step_cpu_seconds, SliceRecord* record) const {
   const Pairs& pairs = apart ? apart_ : here_;
   RecordPair("directPair", kDirectFew, pairs, record);
   RecordPair("storePair", kStoreFew, pairs, record);
+  if (apart) RecordPair("directWorker", kWorkerFew, apart_, record);
   // Of functions in one process as well, of which two took so much less than apart.
   const double two = BesideStep(here_[kDirectFew].Mean());
   const double factor = two > 0 ? BesideStep(pairs[kDirectFew].Mean()) / two : 1;

@@ -33,9 +33,10 @@ class HostProbes {
 
   // Means of the measurements:
   // aloneCpuSeconds, directPairCpuSeconds(PerByte), directFourCpuSeconds and, through the store,
-  // storePairCpuSeconds(PerByte) (HostCpu, common/plan/exchange_cpu.h): all that an iteration of a
-  // function takes beside its step, of several where functions have connections; and of the pairs
-  // disturbedCpuSeconds, which the step takes more than alone, their mean.
+  // storePairCpuSeconds(PerByte), with another function also directWorkerCpuSeconds(PerByte)
+  // (HostCpu, common/plan/exchange_cpu.h): all that an iteration of a function takes beside its
+  // step, of several where functions have connections; and of the pairs disturbedCpuSeconds, which
+  // the step takes more than alone, their mean.
   void Record(double step_cpu_seconds, SliceRecord* record) const;
 
  private:

@@ -35,7 +35,9 @@ std::array<HostExchange, kProbedPairs> ProbedPairs(int64_t parameters) {
   return {{{2, TransportKind::kDirect, 2},
            {2, TransportKind::kDirect, many},
            {2, TransportKind::kObjectStore, 2},
-           {2, TransportKind::kObjectStore, many}}};
+           {2, TransportKind::kObjectStore, many},
+           {2, TransportKind::kDirect, 1, Placement::kDedicated},
+           {2, TransportKind::kDirect, many, Placement::kDedicated}}};
 }
 
 // One step after the other, as there is one model.
@@ -71,12 +73,15 @@ ProbedHosts::ProbedHosts(const RoleContext& context, const TrainingEnvironment& 
       turns_(std::make_shared<Turns>(context.runtime.executor)),
       gradient_(std::make_shared<const std::vector<float>>(exchange.elements, kGradient)),
       request_(ProbedSlice(context.request, "hosts", exchange.elements, kIterations)),
+      first_(apart.has_value() ? apart->rank : 0),
       monitor_(context.runtime.executor.NewMonitor()) {
   ExecutionPlan& plan = request_.plan;
-  plan.functions = exchange.functions;
-  plan.aggregation = HostsPlan(exchange.functions, exchange.transport);
+  plan.aggregation = exchange.placement == Placement::kWorkers
+                         ? HostsPlan(exchange.functions, exchange.transport)
+                         : ServedPlan(exchange.transport);
+  plan.functions = plan.aggregation.workers();
   plan.block_elements =
-      std::clamp<int64_t>(exchange.elements / exchange.functions, 1, plan.block_elements);
+      std::clamp<int64_t>(exchange.elements / plan.aggregation.shards, 1, plan.block_elements);
   if (!apart.has_value()) {
     for (int rank = 0; rank < exchange.functions; ++rank) AddMember(rank);
     return;
@@ -86,15 +91,25 @@ ProbedHosts::ProbedHosts(const RoleContext& context, const TrainingEnvironment& 
   // Of both.
   request_.store.prefix =
       ExchangePrefix(context.request.store.prefix) + "probed-pair-" + std::to_string(apart->number);
-  AddMember(apart->rank);
-  members_.front().request.peers = apart->peers;
+  AddMember(first_);
+  if (apart->address.empty()) return;
+  for (const Role& role : RolesToDial(plan.aggregation, RoleAt(first_))) {
+    members_.front().request.peers.push_back({role, apart->address});
+  }
+}
+
+Role ProbedHosts::RoleAt(int rank) const {
+  const AggregationPlan& aggregation = request_.plan.aggregation;
+  if (rank < aggregation.workers()) return {RoleKind::kWorker, rank, {}};
+  return RoleOf(aggregation, {1, 0, 0});
 }
 
 void ProbedHosts::AddMember(int rank) {
   SliceRequest request = request_;
-  request.roles = {{{RoleKind::kWorker, rank, {}}, 1}};
+  request.roles = {{RoleAt(rank), 1}};
   const AggregationPlan& aggregation = request.plan.aggregation;
-  for (int server = 0; server < aggregation.servers(); ++server) {
+  const bool serves = aggregation.placement == Placement::kWorkers;
+  for (int server = 0; serves && server < aggregation.servers(); ++server) {
     const ServerPosition position = ServerAt(aggregation, server);
     if (HostOf(aggregation, position) == rank)
       request.roles.push_back({{RoleKind::kServer, 0, position}, 1});
@@ -111,8 +126,8 @@ Status ProbedHosts::Open() {
 }
 
 bool ProbedHosts::IsConnected() const {
-  const int other = IsFirst() ? 1 : 0;
-  return apart_->peers() != nullptr && apart_->peers()->IsConnected({RoleKind::kWorker, other});
+  const Role other = RoleAt(IsFirst() ? 1 : 0);
+  return apart_->peers() != nullptr && apart_->peers()->IsConnected({other.kind, other.rank});
 }
 
 Result<HostCpuSeconds> ProbedHosts::Measure() {
@@ -127,6 +142,7 @@ Result<HostCpuSeconds> ProbedHosts::Measure() {
       IsFirst() ? DeletePrefix(context_.store, request_.store.prefix + "/").status() : OkStatus();
   LDNN_RETURN_IF_ERROR(measured);
   LDNN_RETURN_IF_ERROR(deleted);
+  if (until_.empty()) return HostCpuSeconds{};
   const size_t last = until_.size() - 2;
   const auto iterations = static_cast<double>((last - kWarmUp) * members_.size());
   const HostCpuSeconds& begin = until_[kWarmUp];
@@ -207,7 +223,7 @@ Status ProbedHosts::RunRoles(const Member& member, SliceExchange& exchange) {
 Status ProbedHosts::RunWorker(SliceSession& session) {
   const RoleContext& context = session.context();
   const SliceRequest& request = session.request();
-  const bool counts = request.role().rank == members_.front().request.role().rank;
+  const bool counts = request.role().rank == first_;
   LDNN_RETURN_IF_ERROR(session.Begin());
   ShardExchange exchange(context.runtime, context.interrupt, session.transport(),
                          session.agreement(), context.phases, request.plan.aggregation,

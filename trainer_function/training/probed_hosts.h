@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that are workers and serve (Placement::kWorkers), with all their roles, for some
-// iterations, and a step of the training before each exchange: what an exchange takes as it runs.
-// Part of role `profile`.
+// Functions that are workers and serve (Placement::kWorkers), or a worker and its server, with all
+// their roles, for some iterations, and a step of the training before each exchange: what an
+// exchange takes as it runs. Part of role `profile`.
 #pragma once
 
 #include <array>
@@ -34,10 +34,13 @@ struct HostExchange {
   int functions = 1;
   TransportKind transport = TransportKind::kObjectStore;
   int64_t elements = 1;
+  // Dedicated: of two, a worker and its server.
+  Placement placement = Placement::kWorkers;
 };
 // Those of two functions, in the order in which they are measured, of a model of so many
-// parameters: over connections and through the store, of few elements and of many.
-inline constexpr int kProbedPairs = 4;
+// parameters, each of few elements and of many: over connections; through the store; and, over
+// connections, of a worker and its server.
+inline constexpr int kProbedPairs = 6;
 // Of more elements an exchange shows nothing new, and the function has memory for these.
 inline constexpr int64_t kMostHostElements = 1 << 19;
 std::array<HostExchange, kProbedPairs> ProbedPairs(int64_t parameters);
@@ -47,7 +50,7 @@ struct HostApart {
   int rank = 0;
   // The how manieth exchange of these two it is: both count, and meet in the same one alone.
   int number = 0;
-  std::vector<Peer> peers = {};  // that this function connects to
+  std::string address = {};  // of the other one; "" = that connects to this one
 };
 
 // CPU seconds of a function, means of its iterations.
@@ -68,8 +71,9 @@ class ProbedHosts {
   // Where the other function is apart: from now on they may meet.
   Status Open();
   bool IsConnected() const;
-  // Means of the functions in this process, since a quota counts all. Leaves nothing in the store,
-  // but for the other function's objects, if that is apart and does not end in time.
+  // Means of the functions in this process, since a quota counts all; nothing of a server alone.
+  // Leaves nothing in the store, but for the other function's objects, if that is apart and does
+  // not end in time.
   Result<HostCpuSeconds> Measure();
 
  private:
@@ -79,10 +83,12 @@ class ProbedHosts {
   };
   class Turns;
 
+  // The first role of the function of this rank.
+  Role RoleAt(int rank) const;
   void AddMember(int rank);
   Member& At(int rank) { return members_[static_cast<size_t>(rank)]; }
   // Where all that both read and leave is written, and removed.
-  bool IsFirst() const { return members_.front().request.role().rank == 0; }
+  bool IsFirst() const { return first_ == 0; }
   Status WriteStart();
   Status ConnectAll();
   Status RunAll();
@@ -105,6 +111,7 @@ class ProbedHosts {
   const std::shared_ptr<Turns> turns_;
   const SharedFloats gradient_;
   SliceRequest request_;  // of each member, but for its roles and peers
+  const int first_;       // the rank of the first member
   std::vector<Member> members_;
   // Where the other function is apart, for which nobody waits for ever.
   std::optional<Interrupt> limit_;

@@ -70,6 +70,8 @@ void SlowExchange(double factor, WorkloadProfile* profile, Platform* platform) {
                                 &profile->host.pair_seconds,
                                 &profile->host.pair_seconds_per_byte,
                                 &profile->host.four_seconds,
+                                &profile->host.worker_seconds,
+                                &profile->host.worker_seconds_per_byte,
                                 &profile->store_host.pair_seconds,
                                 &profile->store_host.pair_seconds_per_byte,
                                 &profile->direct.deviation_seconds,

@@ -336,8 +336,12 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
                     LeastMetric(samples, "directSeconds"),
                     LeastMetric(samples, "directDeviationSeconds"),
                     direct("BytesPerSecond")};
-  profile.host = {MedianMetric(samples, "aloneCpuSeconds"), direct("PairCpuSeconds"),
-                  direct("PairCpuSecondsPerByte"), direct("FourCpuSeconds")};
+  profile.host = {MedianMetric(samples, "aloneCpuSeconds"),
+                  direct("PairCpuSeconds"),
+                  direct("PairCpuSecondsPerByte"),
+                  direct("FourCpuSeconds"),
+                  direct("WorkerCpuSeconds"),
+                  direct("WorkerCpuSecondsPerByte")};
   profile.store_host.pair_seconds = MedianMetric(samples, "storePairCpuSeconds");
   profile.store_host.pair_seconds_per_byte = MedianMetric(samples, "storePairCpuSecondsPerByte");
   profile.doorbell = {MedianMetric(samples, "doorbellSendCpuSeconds"),

@@ -163,6 +163,30 @@ TEST_P(RatesOfSeveral, GiveWhatWasMeasuredOfThem) {
   }
 }
 
+// What is left of two functions that serve is the server's.
+TEST_P(RatesOfSeveral, GiveAWorkerWhatOneTookThatDoesNotServe) {
+  constexpr int64_t kParameters = 100'000;
+  constexpr double kBytes = kParameters * kFloatBytes;
+  const double pair = SecondsOf(2, Rates(), 0) + 1e-3;
+  const double parts = (SecondsOf(2, Rates(), kParameters) - SecondsOf(2, Rates(), 0)) / kBytes;
+  const double four = pair + 1.5 * (SecondsOf(4, Rates(), 0) - SecondsOf(2, Rates(), 0));
+  for (const double factor : {0.8, 1.6}) {
+    const double per_byte = 1.2 * factor * parts;
+    HostCpu measured = {0, pair, per_byte, four};
+    measured.worker_seconds = 4e-4;
+    measured.worker_seconds_per_byte = factor * 1.9e-9;  // of its parts
+    const ExchangeRates fitted = RatesOfHosts(Rates(), measured);
+    const auto worker = [&](int64_t parameters) {
+      return ExchangeCpuOf({ServedPlan(TransportKind::kDirect), parameters}, fitted).worker_seconds;
+    };
+    EXPECT_NEAR(worker(0), 4e-4, 1e-9) << factor;
+    EXPECT_NEAR(worker(kParameters) - worker(0), factor * 1.9e-9 * kBytes, 1e-9) << factor;
+    EXPECT_NEAR(SecondsOf(2, fitted, 0), pair, 1e-9) << factor;
+    EXPECT_NEAR(SecondsOf(4, fitted, 0), four, 1e-9) << factor;
+    EXPECT_NEAR(SecondsOf(2, fitted, kParameters), pair + per_byte * kBytes, 2e-5) << factor;
+  }
+}
+
 TEST_P(RatesOfSeveral, NeverTakeAByteForLessThanItsParts) {
   const double per_byte = (SecondsOf(2, Rates(), 100'000) - SecondsOf(2, Rates(), 0)) / 400'000;
   const ExchangeRates fitted = RatesOfHosts(Rates(), {0, 1e-3, per_byte / 2, 0});
