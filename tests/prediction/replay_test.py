@@ -29,7 +29,8 @@ class Replay(unittest.TestCase):
         self.lambdadnn = OPTIONS.bin / "lambdadnn"
         self.record = {"name": NAME, "heldOut": prediction_records.is_held_out(NAME),
                        "job": record.job_of(CONFIGURATION, AGGREGATION),
-                       "platform": PLATFORM, "plan": {"functions": 2, "memory": "512Mi"}, "runs": []}
+                       "platform": PLATFORM, "runs": [],
+                       "plan": {"functions": 2, "memory": "512Mi", "aggregation": AGGREGATION}}
 
     def exact(self, **changes):
         """A run that took what is predicted, but for these changes."""
@@ -47,6 +48,18 @@ class Replay(unittest.TestCase):
         self.assertAlmostEqual(total, 0, delta=1e-6)
         for name, error in terms.items():
             self.assertAlmostEqual(error, 0, delta=1e-6, msg=name)
+
+    def test_a_plan_is_predicted_with_the_way_to_exchange_that_it_had(self):
+        run = self.exact()
+        seconds = set()
+        for way in ({"transport": "ObjectStore"}, {"transport": "Direct"}):
+            self.record["plan"]["aggregation"] = {**AGGREGATION, **way}
+            left_open, _, _ = prediction_records.predict(self.lambdadnn, self.record, run)
+            said = copy.deepcopy(self.record)
+            said["job"]["spec"]["aggregation"] |= way
+            self.assertEqual(left_open, prediction_records.predict(self.lambdadnn, said, run)[0])
+            seconds.add(left_open)
+        self.assertEqual(len(seconds), 2, "each way takes another time")
 
     def test_errors_are_told_in_all_and_by_term(self):
         run = self.exact()
