@@ -19,10 +19,9 @@ double UpdateSecondsPerByte(const ExchangeRates& rates) {
 }
 
 // Of the function that has most to do, with the servers in it.
-double BusiestHost(const AggregationPlan& plan, const ExchangeCpu& cpu,
-                   double worker_iteration_seconds) {
+double BusiestHost(const AggregationPlan& plan, const ExchangeCpu& cpu) {
   const double push = cpu.worker_push / plan.spread;
-  const double pull = (cpu.worker_pull - worker_iteration_seconds) / plan.spread;
+  const double pull = (cpu.worker_pull - cpu.worker_iteration) / plan.spread;
   const double child_pull = std::min(pull, cpu.server_child);
   std::vector<double> seconds(static_cast<size_t>(plan.workers()),
                               cpu.worker_push + cpu.worker_pull);
@@ -75,7 +74,8 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
     return seconds;
   }
   seconds.worker_push = push(shards, bytes) + send(shards, bytes);
-  seconds.worker_pull = rates.worker_iteration_seconds + pull(shards, bytes);
+  seconds.worker_iteration = rates.worker_iteration_seconds;
+  seconds.worker_pull = seconds.worker_iteration + pull(shards, bytes);
   const double updating = group_bytes * UpdateSecondsPerByte(rates);
   // A root sends its weights to all workers but one beside it, others what they push to one.
   const int readers = std::max(1, plan.workers() - (hosted ? 1 : 0));
@@ -95,7 +95,7 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
   seconds.server_push += send(group_shards, group_bytes);
   if (hosted) {
     seconds.kept = group_bytes * merge;
-    seconds.worker_seconds = BusiestHost(plan, seconds, rates.worker_iteration_seconds);
+    seconds.worker_seconds = BusiestHost(plan, seconds);
     return seconds;
   }
   seconds.worker_seconds = seconds.worker_push + seconds.worker_pull;

@@ -91,8 +91,9 @@ AggregationPlan ServedPlan(TransportKind transport);
 // of its group.
 struct ExchangeCpu {
   double worker_push = 0;
-  double worker_pull = 0;   // with all that a worker does once an iteration
-  double server_child = 0;  // pulling and merging what one child pushed
+  double worker_pull = 0;       // with all that a worker does once an iteration
+  double worker_iteration = 0;  // of that, what it takes whatever it pulls
+  double server_child = 0;      // pulling and merging what one child pushed
   double server_push = 0;
   double server_update = 0;  // the root's
   // Where workers serve, of a group's shards that stay in a function: a copy of them.

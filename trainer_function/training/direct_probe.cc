@@ -9,6 +9,7 @@
 
 #include "common/base/process_usage.h"
 #include "trainer_function/training/probed_exchange.h"
+#include "trainer_function/training/probed_slice.h"
 #include "trainer_function/transport/direct_transport.h"
 #include "trainer_function/transport/doorbells.h"
 
@@ -17,7 +18,6 @@ namespace {
 
 // Until both ends are connected; they are in one process.
 constexpr Duration kConnecting = std::chrono::seconds(2);
-constexpr Duration kLook = std::chrono::milliseconds(5);
 // Enough for the clock of CPU time; the first ones warm up.
 constexpr int kTimedRings = 48;
 constexpr int kWarmUpRings = 4;
@@ -64,14 +64,8 @@ class ConnectedEnds {
   Status Connect() {
     LDNN_RETURN_IF_ERROR(Open(&root_, &reader_));
     LDNN_RETURN_IF_ERROR(Open(&worker_, &writer_));
-    const Instant until = context_.runtime.clock.Now() + kConnecting;
-    while (!AreConnected()) {
-      LDNN_RETURN_IF_ERROR(context_.interrupt.Check());
-      if (context_.runtime.clock.Now() >= until)
-        return DeadlineExceededError("the function does not reach itself");
-      context_.runtime.clock.SleepFor(kLook);
-    }
-    return OkStatus();
+    return LookUntil(context_, kConnecting, [this] { return AreConnected(); })
+        .WithContext("the function does not reach itself");
   }
   Used& writer() { return *writer_; }
   Used& reader() { return *reader_; }

@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "common/plan/exchange_cpu.h"
+#include "trainer_function/training/probed_slice.h"
 
 namespace lambdadnn {
 namespace {
 
 // The function that measures with this one is in the midst of a step, at most.
 constexpr Duration kMeeting = std::chrono::seconds(2);
-constexpr Duration kMeetingLook = std::chrono::milliseconds(5);
 constexpr HostExchange kFour = {4, TransportKind::kDirect, 4};
 
 double BesideStep(const HostCpuSeconds& all) { return std::max(0.0, all.iteration - all.step); }
@@ -49,6 +49,8 @@ Status HostProbes::Measure(double step_cpu_seconds) {
   for (size_t i = 0; i < pairs_.size(); ++i) {
     if (has_partner_) has_partner_ = MeasureApart(step_cpu_seconds, pairs_[i], &apart_[i]).ok();
     LDNN_RETURN_IF_ERROR(context_.interrupt.Check());
+  }
+  for (size_t i = 0; i < pairs_.size(); ++i) {
     // What four functions take is compared with the first. Within one process a worker's time is
     // not told from its server's.
     const bool can = pairs_[i].placement == Placement::kWorkers;
@@ -72,13 +74,7 @@ Status HostProbes::MeasureApart(double step_cpu_seconds, const HostExchange& exc
   const HostApart apart = {0, exchanges_apart_++, context_.request.peers.front().address};
   ProbedHosts hosts(context_, environment_, step_, step_cpu_seconds, exchange, apart);
   LDNN_RETURN_IF_ERROR(hosts.Open());
-  Clock& clock = context_.runtime.clock;
-  const Instant until = clock.Now() + kMeeting;
-  while (!hosts.IsConnected()) {
-    LDNN_RETURN_IF_ERROR(context_.interrupt.Check());
-    if (clock.Now() >= until) return DeadlineExceededError("the function beside did not come");
-    clock.SleepFor(kMeetingLook);
-  }
+  LDNN_RETURN_IF_ERROR(LookUntil(context_, kMeeting, [&hosts] { return hosts.IsConnected(); }));
   LDNN_ASSIGN_OR_RETURN(const HostCpuSeconds seconds, hosts.Measure());
   measured->Add(seconds);
   return OkStatus();
@@ -130,7 +126,7 @@ Status ProbePartner::Join(double step_cpu_seconds) {
   if (!next_.has_value()) {
     const HostExchange& exchange = pairs_[static_cast<size_t>(number_ % kProbedPairs)];
     next_.emplace(context_, environment_, step_, step_cpu_seconds, exchange,
-                  HostApart{1, number_, {}});
+                  HostApart{kPartnerRank, number_, {}});
     LDNN_RETURN_IF_ERROR(next_->Open());
   }
   if (!next_->IsConnected()) return OkStatus();

@@ -126,7 +126,7 @@ Status ProbedHosts::Open() {
 }
 
 bool ProbedHosts::IsConnected() const {
-  const Role other = RoleAt(IsFirst() ? 1 : 0);
+  const Role other = RoleAt(IsFirst() ? kPartnerRank : 0);
   return apart_->peers() != nullptr && apart_->peers()->IsConnected({other.kind, other.rank});
 }
 
@@ -138,6 +138,10 @@ Result<HostCpuSeconds> ProbedHosts::Measure() {
     }
     return RunAll();
   }();
+  // Until then it may still write.
+  if (measured.ok() && limit_.has_value() && IsFirst()) {
+    (void)LookUntil(context_, kMostLost, [this] { return !IsConnected(); });
+  }
   const Status deleted =
       IsFirst() ? DeletePrefix(context_.store, request_.store.prefix + "/").status() : OkStatus();
   LDNN_RETURN_IF_ERROR(measured);

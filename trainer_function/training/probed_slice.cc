@@ -6,6 +6,11 @@
 #include "trainer_function/parameter_server/optimizer.h"
 
 namespace lambdadnn {
+namespace {
+
+constexpr Duration kLookEvery = std::chrono::milliseconds(5);
+
+}  // namespace
 
 SliceRequest ProbedSlice(const SliceRequest& request, std::string_view what, int64_t elements,
                          int64_t iterations) {
@@ -34,6 +39,17 @@ Status WriteFirstCheckpoint(const RoleContext& context) {
   const int vectors = OptimizerStateVectors(request.training.optimizer);
   return WriteWholeCheckpoint(context, request.first_iteration,
                               ParameterState::Zero({0, request.plan.parameters}, vectors));
+}
+
+Status LookUntil(const RoleContext& context, Duration within, const std::function<bool()>& is_so) {
+  Clock& clock = context.runtime.clock;
+  const Instant until = clock.Now() + within;
+  while (!is_so()) {
+    LDNN_RETURN_IF_ERROR(context.interrupt.Check());
+    if (clock.Now() >= until) return DeadlineExceededError("waited in vain");
+    clock.SleepFor(kLookEvery);
+  }
+  return OkStatus();
 }
 
 }  // namespace lambdadnn

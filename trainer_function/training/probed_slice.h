@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "common/protocol/slice.h"
@@ -20,5 +21,9 @@ SliceRequest ProbedSlice(const SliceRequest& request, std::string_view what, int
                          int64_t iterations);
 // Its first checkpoint: of zeros.
 Status WriteFirstCheckpoint(const RoleContext& context);
+
+// Until `is_so`, at which it looks every few milliseconds. kDeadlineExceeded: it was not within
+// this time; or why the slice ended.
+Status LookUntil(const RoleContext& context, Duration within, const std::function<bool()>& is_so);
 
 }  // namespace lambdadnn
