@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exchange of one iteration over connections between workers that serve (transport Direct,
 // placement Workers, K = n), by the functions' own code, with TLS and without. Prints "n MB tls
-// seconds": gloo_python.py puts gloo's all-reduce of as many bytes beside it, on the same machine
-// at the same time. All functions are threads of this process and share its cores; the update by
-// the optimizer, checksums and the copies into the model's vector are in the time. Reprint:
-// scripts/bench.sh direct
+// exchange iteration", both seconds: until the new weights have come, the optimizer's update and
+// checksums included; and until they are in the model's tensors. gloo_python.py puts gloo's
+// all-reduce of as many bytes beside it, on the same machine at the same time. All functions are
+// threads of this process and share its cores, and compute nothing, as none waits for another's
+// step there. Reprint: scripts/bench.sh direct
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -19,10 +20,38 @@ namespace lambdadnn {
 namespace {
 
 // So many that the connections, which are made within them, take next to nothing of an iteration.
-int Iterations(int megabytes) { return std::max(20, 400 / megabytes); }
+int Iterations(int megabytes) { return std::max(60, 400 / megabytes); }
 
-// Of an iteration: pushing, waiting for the others and pulling, mean over the workers.
-double ExchangeSeconds(Runtime& runtime, int workers, int megabytes, bool tls) {
+// Takes the weights as others do, and has the same gradient in each step.
+class IdleModel final : public TrainableModel {
+ public:
+  explicit IdleModel(int64_t parameters)
+      : manifest_({{"weight", {parameters}, 0, parameters}}),
+        weights_(static_cast<size_t>(parameters)) {}
+  const ParameterManifest& manifest() const override { return manifest_; }
+  void Initialize(uint64_t) override {}
+  void SetParameters(const SplitVector& flat) override { flat.CopyTo(0, weights_); }
+  void GetParameters(std::span<float> flat) const override {
+    std::ranges::copy(weights_, flat.begin());
+  }
+  Result<StepResult> ForwardBackward(const Batch& batch, uint64_t, std::span<float>) override {
+    return StepResult{.samples = batch.samples};
+  }
+  Result<EvaluationResult> Evaluate(const Batch&) override { return EvaluationResult{}; }
+  Result<std::string> ExportTorchScript() override { return UnimplementedError("no form"); }
+
+ private:
+  const ParameterManifest manifest_;
+  std::vector<float> weights_;
+};
+
+// Of an iteration, means over the workers.
+struct Seconds {
+  double exchange = 0;
+  double iteration = 0;
+};
+
+Seconds Measure(Runtime& runtime, int workers, int megabytes, bool tls) {
   HarnessJob job;
   job.layers = {1, workers};
   job.placement = Placement::kWorkers;
@@ -33,6 +62,7 @@ double ExchangeSeconds(Runtime& runtime, int workers, int megabytes, bool tls) {
   job.global_batch = workers;
   const int iterations = Iterations(megabytes);
   job.samples = int64_t{workers} * iterations;
+  job.make_model = [&job] { return std::make_unique<IdleModel>(job.parameters); };
   job.test_samples = 0;
   job.epochs = 1;
   job.budget_seconds = 0;
@@ -40,16 +70,18 @@ double ExchangeSeconds(Runtime& runtime, int workers, int megabytes, bool tls) {
   SliceHarness harness(runtime, store, job);
   harness.ConnectFunctions({}, tls);
   const HarnessResult result = harness.Run(0, std::nullopt);
-  double seconds = 0;
+  Seconds seconds;
   for (const auto& [role, record] : result.records) {
     if (record.outcome != SliceOutcome::kFinished) {
       std::fprintf(stderr, "%s: %s\n", role.c_str(), record.error.ToString().c_str());
       std::exit(4);
     }
     for (const Phase phase : {Phase::kPush, Phase::kWait, Phase::kPull}) {
-      seconds += record.phases[phase].wall_seconds / iterations / workers;
+      seconds.exchange += record.phases[phase].wall_seconds / iterations / workers;
     }
+    seconds.iteration += record.phases[Phase::kCompute].wall_seconds / iterations / workers;
   }
+  seconds.iteration += seconds.exchange;
   return seconds;
 }
 
@@ -59,14 +91,16 @@ double ExchangeSeconds(Runtime& runtime, int workers, int megabytes, bool tls) {
 // Arguments: the number of workers and the megabytes of each row.
 int main(int argc, char** argv) {
   using namespace lambdadnn;
-  KeepFreedMemory();
+  KeepFreedMemory();  // as the worker does
+  ShareOneHeap();
   SystemRuntime runtime;
   for (int i = 1; i + 1 < argc; i += 2) {
     for (const bool tls : {false, true}) {
       const int workers = std::atoi(argv[i]);
       const int megabytes = std::atoi(argv[i + 1]);
-      std::printf("%d %d %d %.6f\n", workers, megabytes, tls ? 1 : 0,
-                  ExchangeSeconds(runtime, workers, megabytes, tls));
+      const Seconds seconds = Measure(runtime, workers, megabytes, tls);
+      std::printf("%d %d %d %.6f %.6f\n", workers, megabytes, tls ? 1 : 0, seconds.exchange,
+                  seconds.iteration);
       std::fflush(stdout);
     }
   }

@@ -43,8 +43,9 @@ class SimModel final : public TrainableModel {
     }
     std::fill(buffers_.begin(), buffers_.end(), 1.0f);
   }
-  void SetParameters(std::span<const float> flat) override {
-    values_.assign(flat.begin(), flat.end());
+  void SetParameters(const SplitVector& flat) override {
+    values_.resize(static_cast<size_t>(flat.size()));
+    flat.CopyTo(0, values_);
   }
   void GetParameters(std::span<float> flat) const override {
     std::copy(values_.begin(), values_.end(), flat.begin());

@@ -55,9 +55,9 @@ void ArithmeticModel::Initialize(uint64_t seed) {
   for (size_t i = 0; i < weights_.size(); ++i) weights_[i] = Draw(seed + i);
 }
 
-void ArithmeticModel::SetParameters(std::span<const float> flat) {
-  LDNN_CHECK(flat.size() == weights_.size(), "wrong number of parameters");
-  std::copy(flat.begin(), flat.end(), weights_.begin());
+void ArithmeticModel::SetParameters(const SplitVector& flat) {
+  LDNN_CHECK(flat.size() == size(), "wrong number of parameters");
+  flat.CopyTo(0, weights_);
   ++versions_;
 }
 

@@ -23,7 +23,7 @@ class ArithmeticModel final : public TrainableModel {
 
   const ParameterManifest& manifest() const override { return manifest_; }
   void Initialize(uint64_t seed) override;
-  void SetParameters(std::span<const float> flat) override;
+  void SetParameters(const SplitVector& flat) override;
   void GetParameters(std::span<float> flat) const override;
   int64_t buffer_size() const override { return std::ssize(buffers_); }
   void SetBuffers(std::span<const float> flat, int64_t steps) override;

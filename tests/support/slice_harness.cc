@@ -135,6 +135,7 @@ SliceEnvironment SliceHarness::Environment(const Role& role) {
   environment.make_model = [this](const TrainingConfig&, const DatasetInfo&,
                                   int) -> Result<std::unique_ptr<TrainableModel>> {
     ++models_made_;
+    if (job_.make_model) return job_.make_model();
     return std::unique_ptr<TrainableModel>(
         std::make_unique<ArithmeticModel>(job_.parameters, job_.nan_at_version, job_.buffers));
   };

@@ -33,6 +33,8 @@ struct HarnessJob {
   uint64_t data_checksum = 0;  // that the data set says; 0 = none
   // In place of the data set whose samples are numbers.
   std::function<Result<std::unique_ptr<Dataset>>()> open_dataset;
+  // In place of an ArithmeticModel.
+  std::function<std::unique_ptr<TrainableModel>()> make_model;
   std::function<StoreCounters()> data_requests;  // null = not counted
   int sample_memory_mib = 0;
   int global_batch = 32;

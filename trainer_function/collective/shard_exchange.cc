@@ -3,12 +3,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 #include <vector>
 
 #include "common/plan/iteration_time.h"
 #include "common/plan/sync_policy.h"
 
 namespace lambdadnn {
+
+struct ShardExchange::Arriving {
+  WeightShards shards;
+  std::atomic<int> count{0};
+};
 
 static_assert(kTransferThreads == kRequestsInFlight, "the planner predicts with as many");
 
@@ -30,21 +36,32 @@ ExchangeObjectName ShardExchange::GradientName(int64_t iteration, int shard) con
   return {ObjectKind::kGradient, iteration, 0, shard, rank_};
 }
 
-Status ShardExchange::PullShard(int64_t version, int shard, std::span<float> weights) {
+std::shared_ptr<ShardExchange::Arriving> ShardExchange::Pull(int64_t version) {
+  auto arriving = std::make_shared<Arriving>();
+  arriving->shards.resize(static_cast<size_t>(aggregation_.shards));
+  for (int shard = 0; shard < aggregation_.shards; ++shard) {
+    pulls_.Submit([=, this]() -> Status {
+      ReceivedObject& received = arriving->shards[static_cast<size_t>(shard)];
+      LDNN_RETURN_IF_ERROR(PullShard(version, shard, &received));
+      ++arriving->count;
+      return OkStatus();
+    });
+  }
+  return arriving;
+}
+
+Status ShardExchange::PullShard(int64_t version, int shard, ReceivedObject* received) {
   const Range range = ShardRange(blocks_, aggregation_.shards, shard);
   const ExchangeObjectName name = {ObjectKind::kWeights, version, aggregation_.server_layers(),
                                    shard, 0};
-  LDNN_ASSIGN_OR_RETURN(const ReceivedObject received, transport_.Pull(name, range));
-  agreement_.Observe(received.header);
-  const auto values = received.values<float>();
-  std::copy(values.begin(), values.end(), weights.begin() + range.begin);
+  LDNN_ASSIGN_OR_RETURN(*received, transport_.Pull(name, range));
+  agreement_.Observe(received->header);
   return OkStatus();
 }
 
-Status ShardExchange::Exchange(int64_t iteration, const SharedFloats& gradient, int64_t samples,
-                               double loss_sum, std::span<float> weights) {
+Result<WeightShards> ShardExchange::Exchange(int64_t iteration, const SharedFloats& gradient,
+                                             int64_t samples, double loss_sum) {
   const PhaseScope push(phases_, Phase::kPush);
-  std::atomic<int> arrived{0};
   for (int shard = 0; shard < aggregation_.shards; ++shard) {
     const Range range = ShardRange(blocks_, aggregation_.shards, shard);
     pushes_.Submit([=, this]() -> Status {
@@ -54,29 +71,25 @@ Status ShardExchange::Exchange(int64_t iteration, const SharedFloats& gradient, 
           ViewOf(gradient, static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
       return transport_.Push(GradientName(iteration, shard), metadata, part);
     });
-    pulls_.Submit([=, this, &arrived]() -> Status {
-      LDNN_RETURN_IF_ERROR(PullShard(SyncPolicy::VersionMade(iteration), shard, weights));
-      ++arrived;
-      return OkStatus();
-    });
   }
+  const std::shared_ptr<Arriving> weights = Pull(SyncPolicy::VersionMade(iteration));
   LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
   phases_.Enter(Phase::kWait);
-  LDNN_RETURN_IF_ERROR(pulls_.WaitFor([&] { return arrived > 0; }));
+  LDNN_RETURN_IF_ERROR(pulls_.WaitFor([&] { return weights->count > 0; }));
   phases_.Enter(Phase::kPull);
   LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());
   // New weights prove that this iteration's gradients were merged: no role reads them again.
   std::vector<ExchangeObjectName> names;
   for (int shard = 0; shard < aggregation_.shards; ++shard)
     names.push_back(GradientName(iteration, shard));
-  return garbage_.Add(names, static_cast<int64_t>(gradient->size() * sizeof(float)));
+  LDNN_RETURN_IF_ERROR(garbage_.Add(names, static_cast<int64_t>(gradient->size() * sizeof(float))));
+  return std::move(weights->shards);
 }
 
-Status ShardExchange::Join(int64_t version, std::span<float> weights) {
-  for (int shard = 0; shard < aggregation_.shards; ++shard) {
-    pulls_.Submit([=, this] { return PullShard(version, shard, weights); });
-  }
-  return pulls_.WaitIdle();
+Result<WeightShards> ShardExchange::Join(int64_t version) {
+  const std::shared_ptr<Arriving> weights = Pull(version);
+  LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());
+  return std::move(weights->shards);
 }
 
 Status ShardExchange::Finish() {

@@ -5,7 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <memory>
+#include <vector>
 
 #include "common/base/runtime.h"
 #include "common/plan/plan.h"
@@ -18,6 +19,9 @@
 
 namespace lambdadnn {
 
+// A version of the weights, by shard, as it came: in what order the vector has them.
+using WeightShards = std::vector<ReceivedObject>;
+
 class ShardExchange {
  public:
   // All references must outlive the exchange. `phases` is told when it pushes, waits and pulls.
@@ -25,19 +29,22 @@ class ShardExchange {
                 StopAgreement& agreement, PhaseMeter& phases, const AggregationPlan& aggregation,
                 const ParameterBlocks& blocks, int rank);
 
-  // Pushes this worker's gradient of `iteration` (sums over its samples) and fills `weights` with
-  // the next version. Returns once every shard has come; this worker's gradient objects are
-  // deleted, and the gradient is let go, some time after that.
-  Status Exchange(int64_t iteration, const SharedFloats& gradient, int64_t samples, double loss_sum,
-                  std::span<float> weights);
-  // Fills `weights` with a version that lies in the store.
-  Status Join(int64_t version, std::span<float> weights);
+  // Pushes this worker's gradient of `iteration` (sums over its samples). Returns the next version
+  // of the weights once every shard of it has come; this worker's gradient objects are deleted, and
+  // the gradient is let go, some time after that.
+  Result<WeightShards> Exchange(int64_t iteration, const SharedFloats& gradient, int64_t samples,
+                                double loss_sum);
+  // A version that lies in the store.
+  Result<WeightShards> Join(int64_t version);
   // Waits for what still runs in the background.
   Status Finish();
 
  private:
   ExchangeObjectName GradientName(int64_t iteration, int shard) const;
-  Status PullShard(int64_t version, int shard, std::span<float> weights);
+  // Shared with the pulls, which go on for a while when one of them fails.
+  struct Arriving;
+  std::shared_ptr<Arriving> Pull(int64_t version);
+  Status PullShard(int64_t version, int shard, ReceivedObject* received);
 
   Transport& transport_;
   StopAgreement& agreement_;

@@ -8,6 +8,23 @@
 
 namespace lambdadnn {
 
+void MergedShard::SumTo(size_t begin, std::span<float> to) const {
+  std::vector<std::span<const float>> parts;
+  if (begun) parts.push_back(gradient.subspan(begin, to.size()));
+  for (const ReceivedObject& child : last) {
+    parts.push_back(child.values<float>().subspan(begin, to.size()));
+  }
+  MergeChildren(to, parts, false);
+}
+
+void MergedShard::Complete() {
+  std::vector<std::span<const float>> parts;
+  for (const ReceivedObject& child : last) parts.push_back(child.values<float>());
+  if (!parts.empty()) MergeChildren(gradient, parts, begun);
+  last.clear();
+  begun = true;
+}
+
 TreeNode::TreeNode(Runtime& runtime, Interrupt& interrupt, Transport& transport,
                    StopAgreement& agreement, PhaseMeter& phases, const AggregationPlan& aggregation,
                    const ParameterBlocks& blocks, const ServerPosition& position)
@@ -77,34 +94,28 @@ Result<MergedShard> TreeNode::MergeShard(int64_t iteration, int shard) {
   merged.elements = range;
   merged.gradient = std::span(sums_).subspan(static_cast<size_t>(range.begin - elements().begin),
                                              static_cast<size_t>(range.size()));
-  for (int64_t child = children_.begin; child < children_.end;) {
+  merged.begun = false;
+  for (int64_t child = children_.begin; child < children_.end; ++child) {
     // One pass over the sum for all that have arrived: it is the memory that takes the time. The
     // first child waits for the second, since alone it would only be copied.
-    std::vector<ReceivedObject> arrived;
-    const ptrdiff_t least = child == children_.begin ? 2 : 1;
-    do {
-      LDNN_ASSIGN_OR_RETURN(ReceivedObject received, AwaitNext(iteration, std::ssize(arrived)));
-      agreement_.Observe(received.header);
-      merged.samples += received.header.samples;
-      merged.loss_sum += received.header.loss_sum;
-      arrived.push_back(std::move(received));
-    } while (child + std::ssize(arrived) < children_.end &&
-             (std::ssize(arrived) < least || NextHasArrived()));
-    std::vector<std::span<const float>> values;
-    for (const ReceivedObject& received : arrived) values.push_back(received.values<float>());
-    MergeChildren(merged.gradient, values, child > children_.begin);
-    child += std::ssize(arrived);
+    const bool alone = !merged.begun && merged.last.size() < 2;
+    if (!merged.last.empty() && !alone && !NextHasArrived()) merged.Complete();
+    LDNN_ASSIGN_OR_RETURN(ReceivedObject received, AwaitNext(iteration, std::ssize(merged.last)));
+    agreement_.Observe(received.header);
+    merged.samples += received.header.samples;
+    merged.loss_sum += received.header.loss_sum;
+    merged.last.push_back(std::move(received));
   }
   return merged;
 }
 
-Status TreeNode::Merge(int64_t iteration, const std::function<Status(const MergedShard&)>& merged) {
+Status TreeNode::Merge(int64_t iteration, const std::function<Status(MergedShard)>& merged) {
   begun_ = 0;
   any_arrived_ = false;
   ahead_.clear();
   for (int64_t shard = shards_.begin; shard < shards_.end; ++shard) {
-    LDNN_ASSIGN_OR_RETURN(const MergedShard sum, MergeShard(iteration, static_cast<int>(shard)));
-    LDNN_RETURN_IF_ERROR(merged(sum));
+    LDNN_ASSIGN_OR_RETURN(MergedShard sum, MergeShard(iteration, static_cast<int>(shard)));
+    LDNN_RETURN_IF_ERROR(merged(std::move(sum)));
   }
   return pulls_.WaitIdle();
 }

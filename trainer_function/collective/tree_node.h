@@ -23,13 +23,22 @@
 
 namespace lambdadnn {
 
-// The sum over everything below a node, of one shard in one iteration.
+// The sum over everything below a node, of one shard in one iteration. Whoever goes through the
+// shard anyway adds the children that came last: a sum that is written and read again costs more
+// time than adding.
 struct MergedShard {
   int shard = 0;
   Range elements;
   std::span<float> gradient;  // the node's buffer; valid until the same shard's next merge
   int64_t samples = 0;
   double loss_sum = 0;
+  std::vector<ReceivedObject> last = {};  // children that are not added yet
+  bool begun = true;                      // others have been, into `gradient`
+
+  // Some elements of the whole sum, from `begin` on in the shard.
+  void SumTo(size_t begin, std::span<float> to) const;
+  // The whole sum into `gradient`.
+  void Complete();
 };
 
 class TreeNode {
@@ -41,7 +50,7 @@ class TreeNode {
 
   // Merges all shards of the group for `iteration`, calling `merged` for each in order of shards
   // while later ones still arrive. An error of `merged` ends the merge with it.
-  Status Merge(int64_t iteration, const std::function<Status(const MergedShard&)>& merged);
+  Status Merge(int64_t iteration, const std::function<Status(MergedShard)>& merged);
 
   Range shards() const { return shards_; }
   // The group's shards as one range of the flat vector.
@@ -67,7 +76,8 @@ class TreeNode {
   const Range shards_;
   const Range children_;
   const int64_t held_at_most_;
-  std::vector<float> sums_;  // of all shards of the group
+  // Of all shards of the group; memory that no sum needs is never touched.
+  std::vector<float, NoValueAllocator<float>> sums_;
   // Pulls in flight or arrived, in (shard, child) order, and how many of the iteration began.
   std::deque<std::shared_ptr<Pulled>> ahead_;
   int64_t begun_ = 0;

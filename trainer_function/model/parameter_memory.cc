@@ -54,10 +54,10 @@ ParameterMemory::ParameterMemory(const ParameterManifest& manifest, std::vector<
 
 ParameterMemory::~ParameterMemory() = default;
 
-void ParameterMemory::Set(std::span<const float> flat) {
+void ParameterMemory::Set(const SplitVector& flat) {
   for (size_t i = 0; i < manifest_.size(); ++i) {
     float* const to = gpu_ == nullptr ? tensors_[i].data_ptr<float>() : gpu_->HostAddress(i);
-    std::memcpy(to, flat.data() + manifest_[i].offset, FloatBytes(manifest_[i].size));
+    flat.CopyTo(manifest_[i].offset, {to, static_cast<size_t>(manifest_[i].size)});
   }
   if (gpu_ == nullptr) return;
   at::NoGradGuard no_grad;

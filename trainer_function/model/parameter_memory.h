@@ -30,7 +30,7 @@ class ParameterMemory {
   const std::vector<at::Tensor>& tensors() const { return tensors_; }
 
   // `flat` has exactly the manifest's size, here and below.
-  void Set(std::span<const float> flat);
+  void Set(const SplitVector& flat);
   void Get(std::span<float> flat) const;
   // After a backward pass: its gradients, which are then cleared, and its loss, a scalar. A
   // parameter that had no part in it has a gradient of zeros.

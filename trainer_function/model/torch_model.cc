@@ -64,8 +64,8 @@ class TorchModel final : public TrainableModel {
     }
   }
 
-  void SetParameters(std::span<const float> flat) override {
-    LDNN_CHECK(static_cast<int64_t>(flat.size()) == size(), "wrong number of parameters");
+  void SetParameters(const SplitVector& flat) override {
+    LDNN_CHECK(flat.size() == size(), "wrong number of parameters");
     memory_.Set(flat);
   }
 

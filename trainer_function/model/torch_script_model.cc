@@ -69,8 +69,8 @@ class ScriptModel final : public TrainableModel {
     SetBuffers(initial_buffers_, 0);
   }
 
-  void SetParameters(std::span<const float> flat) override {
-    LDNN_CHECK(static_cast<int64_t>(flat.size()) == size(), "wrong number of parameters");
+  void SetParameters(const SplitVector& flat) override {
+    LDNN_CHECK(flat.size() == size(), "wrong number of parameters");
     memory_->Set(flat);
   }
 

@@ -14,6 +14,7 @@
 #include "common/base/enum_names.h"
 #include "common/base/status.h"
 #include "common/protocol/slice.h"
+#include "trainer_function/model/split_vector.h"
 
 namespace lambdadnn {
 
@@ -95,7 +96,7 @@ class TrainableModel {
   }
   // Sets the parameters to what PyTorch's default initialisation gives from this seed.
   virtual void Initialize(uint64_t seed) = 0;
-  virtual void SetParameters(std::span<const float> flat) = 0;
+  virtual void SetParameters(const SplitVector& flat) = 0;
   virtual void GetParameters(std::span<float> flat) const = 0;
   // Writes d(sum of losses)/d(parameters) to `gradient` (overwritten, not added). Every draw inside
   // (dropout) comes from `step_seed` alone. kInvalidArgument when the batch does not fit the model.
@@ -116,9 +117,11 @@ class TrainableModel {
 
   // All of these in the flat vector that functions exchange: the parameters at its begin, the
   // buffers at its end (common/plan/geometry.h, VectorElements).
-  void SetVector(std::span<const float> vector, int64_t steps) {
-    SetParameters(vector.first(static_cast<size_t>(size())));
-    SetBuffers(vector.last(static_cast<size_t>(buffer_size())), steps);
+  void SetVector(const SplitVector& vector, int64_t steps) {
+    SetParameters(vector.First(size()));
+    std::vector<float> buffers(static_cast<size_t>(buffer_size()));
+    vector.CopyTo(vector.size() - buffer_size(), buffers);
+    SetBuffers(buffers, steps);
   }
   void GetVector(std::span<float> vector) const {
     GetParameters(vector.first(static_cast<size_t>(size())));

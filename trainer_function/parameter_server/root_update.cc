@@ -35,7 +35,8 @@ RootUpdate::RootUpdate(const RoleContext& context, Transport& transport, StopAgr
       pushes_(pushes),
       state_(state),
       shards_(shards),
-      optimizer_start_(optimizer_start) {}
+      optimizer_start_(optimizer_start),
+      sum_(kTileElements) {}
 
 ExchangeObjectName RootUpdate::NormsName(int64_t iteration, int shard) const {
   const int root = context_.request.plan.aggregation.server_layers();
@@ -47,22 +48,16 @@ ExchangeObjectName RootUpdate::WeightsName(int64_t version, int shard) const {
   return {ObjectKind::kWeights, version, root, shard, 0};
 }
 
-std::span<float> RootUpdate::GradientOf(const MergedShard& merged) const {
+size_t RootUpdate::GradientElements(const MergedShard& merged) const {
   const int64_t end =
       std::clamp(context_.request.plan.buffers_begin(), merged.elements.begin, merged.elements.end);
-  return merged.gradient.first(static_cast<size_t>(end - merged.elements.begin));
+  return static_cast<size_t>(end - merged.elements.begin);
 }
 
-std::vector<RootUpdate::Tile> RootUpdate::TilesOf(const MergedShard& merged) const {
-  const size_t edge = GradientOf(merged).size();
-  std::vector<Tile> tiles;
-  for (size_t begin = 0; begin < merged.gradient.size(); begin += kTileElements) {
-    const size_t size = std::min(kTileElements, merged.gradient.size() - begin);
-    const std::span<float> all = merged.gradient.subspan(begin, size);
-    const size_t gradient = std::clamp(edge, begin, begin + size) - begin;
-    tiles.push_back({begin, all.first(gradient), all.subspan(gradient)});
-  }
-  return tiles;
+RootUpdate::Tile RootUpdate::TileOf(const MergedShard& merged, size_t begin,
+                                    std::span<float> sum) const {
+  const size_t gradient = std::clamp(GradientElements(merged), begin, begin + sum.size()) - begin;
+  return {begin, sum.first(gradient), sum.subspan(gradient)};
 }
 
 Status RootUpdate::Prepare(int64_t iteration, const Tile& tile, double divisor) const {
@@ -77,15 +72,19 @@ Status RootUpdate::Prepare(int64_t iteration, const Tile& tile, double divisor) 
   return OkStatus();
 }
 
-Status RootUpdate::OnMerged(int64_t iteration, const MergedShard& merged) {
+Status RootUpdate::OnMerged(int64_t iteration, MergedShard merged) {
   if (!std::isfinite(merged.loss_sum)) {
     return NotFinite(iteration, "loss", "is not a finite number");
   }
   const double divisor = DivisorOf(context_.request.training, merged.samples);
   const auto prepare = [&](const Tile& tile) { return Prepare(iteration, tile, divisor); };
   if (!optimizer_.clip_global_norm) return Publish(iteration, merged, prepare);
-  for (const Tile& tile : TilesOf(merged)) LDNN_RETURN_IF_ERROR(prepare(tile));
-  held_.push_back(merged);
+  merged.Complete();
+  for (size_t begin = 0; begin < merged.gradient.size(); begin += kTileElements) {
+    const size_t size = std::min(kTileElements, merged.gradient.size() - begin);
+    LDNN_RETURN_IF_ERROR(prepare(TileOf(merged, begin, merged.gradient.subspan(begin, size))));
+  }
+  held_.push_back(std::move(merged));
   return OkStatus();
 }
 
@@ -107,7 +106,8 @@ Result<std::vector<double>> RootUpdate::ExchangeNorms(int64_t iteration) {
   const ExecutionPlan& plan = context_.request.plan;
   std::vector<std::vector<double>> own;
   for (const MergedShard& merged : held_) {
-    own.push_back(BlockSquares(GradientOf(merged), plan.block_elements));
+    const auto gradient = merged.gradient.first(GradientElements(merged));
+    own.push_back(BlockSquares(gradient, plan.block_elements));
     // One sum a block, also of buffers, which have no part in the norm.
     own.back().resize(static_cast<size_t>(BlockCount(merged.elements.size(), plan.block_elements)));
     TransferMetadata metadata;
@@ -149,13 +149,14 @@ Status RootUpdate::Publish(int64_t iteration, const MergedShard& merged,
   const OptimizerStep step = {LearningRate(optimizer_, iteration, context_.request.plan.iterations),
                               iteration - optimizer_start_};
   const auto published = published_[merged.shard].Take(merged.gradient.size());
-  for (const Tile& tile : TilesOf(merged)) {
+  for (size_t begin = 0; begin < published->size(); begin += kTileElements) {
+    const auto sum = std::span(sum_).first(std::min(kTileElements, published->size() - begin));
+    merged.SumTo(begin, sum);
+    const Tile tile = TileOf(merged, begin, sum);
     LDNN_RETURN_IF_ERROR(prepare(tile));
-    const std::span<float> weights =
-        std::span(state_.weights)
-            .subspan(first + tile.begin, tile.gradient.size() + tile.buffers.size());
+    const auto weights = std::span(state_.weights).subspan(first + begin, sum.size());
     Update(step, tile, weights, first);
-    std::ranges::copy(weights, published->begin() + static_cast<ptrdiff_t>(tile.begin));
+    std::ranges::copy(weights, published->begin() + static_cast<ptrdiff_t>(begin));
   }
   context_.pace();
   const ExchangeObjectName name = WeightsName(SyncPolicy::VersionMade(iteration), merged.shard);

@@ -31,7 +31,7 @@ class RootUpdate {
 
   // A shard's sum has come. Pushes its new weights unless a norm is still to come.
   // kInvalidArgument naming the iteration when loss, gradient or buffers are not numbers.
-  Status OnMerged(int64_t iteration, const MergedShard& merged);
+  Status OnMerged(int64_t iteration, MergedShard merged);
   // All shards have come: with a norm, exchanges it and pushes the new weights.
   Status FinishIteration(int64_t iteration);
 
@@ -46,14 +46,14 @@ class RootUpdate {
     std::span<float> gradient;
     std::span<float> buffers;  // that follow it
   };
-  // The part of a shard that is a gradient; what follows in the shard are buffers.
-  std::span<float> GradientOf(const MergedShard& merged) const;
-  std::vector<Tile> TilesOf(const MergedShard& merged) const;
+  // Of a shard, the elements of a gradient; what follows in the shard are buffers.
+  size_t GradientElements(const MergedShard& merged) const;
+  Tile TileOf(const MergedShard& merged, size_t begin, std::span<float> sum) const;
   // The tile's sum becomes a mean.
   Status Prepare(int64_t iteration, const Tile& tile, double divisor) const;
   // `weights` are the tile's; its shard begins at element `first` of `state_`.
   void Update(const OptimizerStep& step, const Tile& tile, std::span<float> weights, size_t first);
-  // Updates and pushes a shard; each tile is prepared just before.
+  // Sums up, updates and pushes a shard; each tile is prepared in between.
   Status Publish(int64_t iteration, const MergedShard& merged,
                  const std::function<Status(const Tile&)>& prepare);
   Result<std::vector<double>> ExchangeNorms(int64_t iteration);
@@ -69,6 +69,7 @@ class RootUpdate {
   const Range shards_;
   const int64_t optimizer_start_;       // iteration at which the optimizer state was zero
   std::vector<MergedShard> held_;       // waiting for the norm
+  std::vector<float> sum_;              // of a tile
   std::map<int, FloatPool> published_;  // by shard
 };
 

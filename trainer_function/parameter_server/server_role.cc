@@ -50,7 +50,7 @@ class ServerRole {
   Status Train();
   Status Load();
   Status RunIteration(int64_t iteration);
-  Status OnMerged(int64_t iteration, const MergedShard& merged);
+  Status OnMerged(int64_t iteration, MergedShard merged);
   Status Decide(int64_t iteration, const MergedShard& merged);
   // What the version of these weights is worth, told by all workers.
   Status CountEvaluation(int64_t version);
@@ -193,10 +193,11 @@ Status ServerRole::CountEvaluation(int64_t version) {
   return OkStatus();
 }
 
-Status ServerRole::OnMerged(int64_t iteration, const MergedShard& merged) {
+Status ServerRole::OnMerged(int64_t iteration, MergedShard merged) {
   context_.pace();
   LDNN_RETURN_IF_ERROR(DiscardBefore(iteration, merged));
   if (!is_root_) {
+    merged.Complete();
     TransferMetadata metadata = {merged.elements, merged.samples, merged.loss_sum, 0, false};
     const ExchangeObjectName name = {ObjectKind::kGradient, iteration, position_.level,
                                      merged.shard, position_.index};
@@ -209,7 +210,7 @@ Status ServerRole::OnMerged(int64_t iteration, const MergedShard& merged) {
   const PhaseScope scope(context_.phases, Phase::kUpdate);
   const Status updated = [&]() -> Status {
     if (leads_ && merged.shard == 0) LDNN_RETURN_IF_ERROR(Decide(iteration, merged));
-    return update_->OnMerged(iteration, merged);
+    return update_->OnMerged(iteration, std::move(merged));
   }();
   if (updated.code() == StatusCode::kInvalidArgument) record_.permanent = true;
   return updated;
@@ -224,7 +225,7 @@ Status ServerRole::RunIteration(int64_t iteration) {
   }
   session_.StopInTime();
   LDNN_RETURN_IF_ERROR(node_->Merge(
-      iteration, [&](const MergedShard& merged) { return OnMerged(iteration, merged); }));
+      iteration, [&](MergedShard merged) { return OnMerged(iteration, std::move(merged)); }));
   if (!is_root_) return OkStatus();
   const PhaseScope scope(context_.phases, Phase::kUpdate);
   return update_->FinishIteration(iteration);

@@ -105,7 +105,7 @@ class ConfinedModel final : public TrainableModel {
   void Initialize(uint64_t seed) override {
     task_->Call([&] { model_->Initialize(seed); });
   }
-  void SetParameters(std::span<const float> flat) override {
+  void SetParameters(const SplitVector& flat) override {
     task_->Call([&] { model_->SetParameters(flat); });
   }
   void GetParameters(std::span<float> flat) const override {

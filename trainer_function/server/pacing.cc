@@ -13,7 +13,7 @@ class PacedModel final : public TrainableModel {
 
   const ParameterManifest& manifest() const override { return model_->manifest(); }
   void Initialize(uint64_t seed) override { model_->Initialize(seed); }
-  void SetParameters(std::span<const float> flat) override { model_->SetParameters(flat); }
+  void SetParameters(const SplitVector& flat) override { model_->SetParameters(flat); }
   void GetParameters(std::span<float> flat) const override { model_->GetParameters(flat); }
   int64_t buffer_size() const override { return model_->buffer_size(); }
   void SetBuffers(std::span<const float> flat, int64_t steps) override {

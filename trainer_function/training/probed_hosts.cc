@@ -232,20 +232,19 @@ Status ProbedHosts::RunWorker(SliceSession& session) {
   ShardExchange exchange(context.runtime, context.interrupt, session.transport(),
                          session.agreement(), context.phases, request.plan.aggregation,
                          request.plan.blocks(), request.role().rank);
-  std::vector<float> weights(gradient_->size());
   const Status trained = session.RunIterations(
       [&](int64_t iteration) -> Status {
         session.StopInTime();
         if (step_.run) LDNN_RETURN_IF_ERROR(turns_->Run([this] { return TakeStep(); }));
         context.pace();
-        return exchange.Exchange(iteration, gradient_, 1, 0, weights);
+        return exchange.Exchange(iteration, gradient_, 1, 0).status();
       },
       [&](int64_t done, double) {
         if (counts) Record(done);
         return OkStatus();
       });
   LDNN_RETURN_IF_ERROR(trained);
-  session.End(weights);
+  session.End({});
   return exchange.Finish();
 }
 

@@ -59,6 +59,8 @@ class WorkerRole {
   Status Train();
   Status Begin();
   Status JoinAt(int64_t version);
+  // The model gets this version of the weights.
+  void SetWeights(const WeightShards& shards, int64_t version);
   void MakeExchange();
   Status LoadData();
   Status OpenData();
@@ -84,7 +86,7 @@ class WorkerRole {
     int64_t iteration = 0;
     double value = 0;
   };
-  Result<std::optional<Best>> ReadBest(const CheckpointReference& last);
+  Result<std::optional<Best>> ReadBest(const CheckpointReference& last, ParameterState* state);
   Status WriteBest();
   void Report(int64_t done, double seconds);
   // A bad data set or model stays bad.
@@ -107,7 +109,6 @@ class WorkerRole {
   std::unique_ptr<TrainableModel> model_;
   bool evaluates_ = false;  // a rank without test samples reports an empty part
   Range test_samples_;
-  ParameterState state_;  // weights alone
   FloatPool gradients_;
   std::shared_ptr<std::vector<float>> gradient_;  // of this iteration, until it is pushed
   std::unique_ptr<ShardExchange> exchange_;
@@ -259,14 +260,11 @@ Status WorkerRole::Load() {
   record_.permanent = unchanged.code() == StatusCode::kFailedPrecondition;
   LDNN_RETURN_IF_ERROR(unchanged);
   LDNN_RETURN_IF_ERROR(Own(MakeModel()));
-  state_ = ParameterState::Zero({0, plan_.parameters}, 0);
   int64_t version = request_.first_iteration;
   if (request_.rejoins()) {
     LDNN_ASSIGN_OR_RETURN(version, FindVersionToJoin(context_, session_.transport()));
   }
-  LDNN_RETURN_IF_ERROR(version > request_.first_iteration ? JoinAt(version) : Begin());
-  model_->SetVector(state_.weights, version);
-  return OkStatus();
+  return version > request_.first_iteration ? JoinAt(version) : Begin();
 }
 
 // With the weights of the checkpoint that the round begins with.
@@ -275,14 +273,25 @@ Status WorkerRole::Begin() {
   LDNN_RETURN_IF_ERROR(session_.Begin());
   MakeExchange();
   const SliceStart& start = session_.start();
-  return ReadCheckpoint(context_.store, start.checkpoint, start.manifest, &state_);
+  ParameterState state = ParameterState::Zero({0, plan_.parameters}, 0);
+  LDNN_RETURN_IF_ERROR(ReadCheckpoint(context_.store, start.checkpoint, start.manifest, &state));
+  model_->SetVector(state.weights, request_.first_iteration);
+  return OkStatus();
 }
 
 // With weights that the round has made.
 Status WorkerRole::JoinAt(int64_t version) {
   session_.JoinAt(version);
   MakeExchange();
-  return exchange_->Join(version, state_.weights);
+  LDNN_ASSIGN_OR_RETURN(const WeightShards shards, exchange_->Join(version));
+  SetWeights(shards, version);
+  return OkStatus();
+}
+
+void WorkerRole::SetWeights(const WeightShards& shards, int64_t version) {
+  std::vector<std::span<const float>> parts;
+  for (const ReceivedObject& shard : shards) parts.push_back(shard.values<float>());
+  model_->SetVector(SplitVector(std::move(parts)), version);
 }
 
 void WorkerRole::MakeExchange() {
@@ -302,7 +311,7 @@ Result<StepResult> WorkerRole::Step(int64_t iteration) {
   auto batch = prefetcher_ != nullptr ? prefetcher_->Next() : Prepare(iteration, nullptr);
   if (!batch.ok()) return Own(batch.status());
   batch_samples_ = batch->samples;
-  gradient_ = gradients_.Take(state_.weights.size());
+  gradient_ = gradients_.Take(static_cast<size_t>(plan_.parameters));
   const uint64_t seed = request_.training.seed;
   auto step =
       StepInPieces(*model_, *batch, request_.training.micro_batch_size,
@@ -327,10 +336,12 @@ void WorkerRole::TakeBuffers(int64_t global_samples) {
 Status WorkerRole::RunIteration(int64_t iteration) {
   session_.StopInTime();
   LDNN_ASSIGN_OR_RETURN(const StepResult step, Step(iteration));
-  LDNN_RETURN_IF_ERROR(exchange_->Exchange(
-      iteration, std::exchange(gradient_, nullptr),
-      CountOf(request_.training, step.samples, step.weight_sum), step.loss_sum, state_.weights));
-  model_->SetVector(state_.weights, SyncPolicy::VersionMade(iteration));
+  LDNN_ASSIGN_OR_RETURN(
+      const WeightShards shards,
+      exchange_->Exchange(iteration, std::exchange(gradient_, nullptr),
+                          CountOf(request_.training, step.samples, step.weight_sum),
+                          step.loss_sum));
+  SetWeights(shards, SyncPolicy::VersionMade(iteration));
   return OkStatus();
 }
 
@@ -379,19 +390,21 @@ Status WorkerRole::WriteBest() {
   const CheckpointReference last = end > request_.first_iteration || !request_.start
                                        ? CheckpointAt(request_, end)
                                        : *request_.start;
-  const auto best = ReadBest(last);
+  ParameterState state = ParameterState::Zero({0, plan_.parameters}, 0);
+  const auto best = ReadBest(last, &state);
   if (best.status().code() == StatusCode::kDataLoss) return OkStatus();
   if (!best.ok()) return best.status();
   if (!best->has_value()) return OkStatus();  // never a finite number
-  model_->SetVector(state_.weights, (*best)->iteration);
+  model_->SetVector(state.weights, (*best)->iteration);
   LDNN_RETURN_IF_ERROR(WriteSafetensors("model-best.safetensors"));
   record_.metrics[kBestIterationMetric] = static_cast<double>((*best)->iteration);
   record_.metrics[kBestValueMetric] = (*best)->value;
   return OkStatus();
 }
 
-// Into state_. kDataLoss, and noted in the record, where it is damaged or gone.
-Result<std::optional<WorkerRole::Best>> WorkerRole::ReadBest(const CheckpointReference& last) {
+// kDataLoss, and noted in the record, where it is damaged or gone.
+Result<std::optional<WorkerRole::Best>> WorkerRole::ReadBest(const CheckpointReference& last,
+                                                             ParameterState* state) {
   const auto damaged = [this](const CheckpointReference& checkpoint, const Status& why) -> Status {
     if (why.code() != StatusCode::kDataLoss && why.code() != StatusCode::kNotFound) return why;
     record_.metrics[kBestDamagedMetric] = static_cast<double>(checkpoint.iteration);
@@ -403,7 +416,7 @@ Result<std::optional<WorkerRole::Best>> WorkerRole::ReadBest(const CheckpointRef
   const CheckpointReference best = BestCheckpoint(last, *manifest);
   const auto of_best = ReadManifest(context_.store, best);
   if (!of_best.ok()) return damaged(best, of_best.status());
-  const Status read = ReadCheckpoint(context_.store, best, *of_best, &state_);
+  const Status read = ReadCheckpoint(context_.store, best, *of_best, state);
   if (!read.ok()) return damaged(best, read);
   return std::optional<Best>({best.iteration, *manifest->evaluation.best});
 }
@@ -471,7 +484,10 @@ Status WorkerRole::Train() {
                                return EvaluateAtEpochEnd(done);
                              }));
   LDNN_RETURN_IF_ERROR(exchange_->Finish());
-  session_.End(state_.weights);
+  // A vector of gradients is free now.
+  const auto weights = gradients_.Take(static_cast<size_t>(plan_.parameters));
+  model_->GetVector(*weights);
+  session_.End(*weights);
   if (rank_ == 0 && record_.outcome == SliceOutcome::kFinished) {
     LDNN_RETURN_IF_ERROR(WriteModel());
     if (request_.training.keep_best) {

@@ -42,7 +42,8 @@ TEST_F(TreeReduce, EachShardIsHandedOverInOrderWithItsSums) {
   for (const int child : {2, 0, 1}) PushGradient(4, child, static_cast<float>(child + 1));
   std::vector<int> shards;
   ASSERT_TRUE(node.Merge(4,
-                         [&](const MergedShard& merged) {
+                         [&](MergedShard merged) {
+                           merged.Complete();
                            shards.push_back(merged.shard);
                            EXPECT_EQ(merged.samples, 6);
                            EXPECT_EQ(merged.loss_sum, 1.5);
@@ -54,11 +55,30 @@ TEST_F(TreeReduce, EachShardIsHandedOverInOrderWithItsSums) {
   EXPECT_EQ(shards, (std::vector<int>{0, 1, 2}));
 }
 
+// Of which nothing is written: it is summed where it is used.
+TEST_F(TreeReduce, ASumOfPartsIsThatOfAll) {
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, phases_, plan_, kBlocks, {1, 0, 0});
+  for (const int child : {0, 1, 2}) PushGradient(4, child, 0.1F * static_cast<float>(child + 1));
+  ASSERT_TRUE(node.Merge(4,
+                         [&](MergedShard merged) {
+                           std::vector<float> part(3);
+                           merged.SumTo(5, part);
+                           merged.Complete();
+                           EXPECT_EQ(part[2], (0.1F + 0.2F) + 0.3F);
+                           EXPECT_EQ(merged.gradient[7], part[2]);
+                           merged.SumTo(5, part);
+                           EXPECT_EQ(merged.gradient[7], part[2]);
+                           return OkStatus();
+                         })
+                  .ok());
+}
+
 TEST_F(TreeReduce, DuplicatePushIsCountedOnce) {
   TreeNode node(runtime_, interrupt_, transport_, agreement_, phases_, plan_, kBlocks, {1, 0, 0});
   for (const int child : {0, 1, 2, 1, 1}) PushGradient(4, child, 1);
   ASSERT_TRUE(node.Merge(4,
-                         [&](const MergedShard& merged) {
+                         [&](MergedShard merged) {
+                           merged.Complete();
                            EXPECT_EQ(merged.samples, 6);
                            EXPECT_EQ(merged.gradient[7], 3.0F);
                            return OkStatus();
@@ -74,7 +94,8 @@ TEST_F(TreeReduce, GradientsOfOtherIterationsAreNotMixedIn) {
     PushGradient(5, child, 100);
   }
   ASSERT_TRUE(node.Merge(4,
-                         [&](const MergedShard& merged) {
+                         [&](MergedShard merged) {
+                           merged.Complete();
                            EXPECT_EQ(merged.gradient[7], 3.0F);
                            return OkStatus();
                          })
@@ -97,7 +118,8 @@ TEST_F(TreeReduce, AShardDoesNotWaitForOthers) {
   push(0);
   // Each shard's hand-over is what lets the next one come.
   ASSERT_TRUE(node.Merge(4,
-                         [&](const MergedShard& merged) {
+                         [&](MergedShard merged) {
+                           merged.Complete();
                            if (merged.shard < 2) push(merged.shard + 1);
                            return OkStatus();
                          })
@@ -156,7 +178,8 @@ TEST_F(TreeReduce, LargeShardsAreHeldTwoAtATime) {
     EXPECT_TRUE(push(0).ok());
   });
   ASSERT_TRUE(node.Merge(4,
-                         [&](const MergedShard& merged) {
+                         [&](MergedShard merged) {
+                           merged.Complete();
                            EXPECT_EQ(merged.gradient.back(), 4.0F);
                            return OkStatus();
                          })
@@ -183,13 +206,13 @@ TEST_F(TreeReduce, ALateChildHoldsUpNoOthersTransfer) {
     EXPECT_EQ(counted.come, kWaitingPulls - 1);
     EXPECT_TRUE(push(0).ok());
   });
-  ASSERT_TRUE(node.Merge(4, [](const MergedShard&) { return OkStatus(); }).ok());
+  ASSERT_TRUE(node.Merge(4, [](MergedShard) { return OkStatus(); }).ok());
 }
 
 TEST_F(TreeReduce, AnErrorOfTheReceiverEndsTheMerge) {
   TreeNode node(runtime_, interrupt_, transport_, agreement_, phases_, plan_, kBlocks, {1, 0, 0});
   for (const int child : {0, 1, 2}) PushGradient(4, child, 1);
-  EXPECT_EQ(node.Merge(4, [](const MergedShard&) { return InternalError("no"); }).code(),
+  EXPECT_EQ(node.Merge(4, [](MergedShard) { return InternalError("no"); }).code(),
             StatusCode::kInternal);
 }
 
@@ -205,12 +228,15 @@ TEST_F(TreeReduce, AnExchangeBringsTheNextWeightsAndLeavesNoGradients) {
                     .ok());
   }
   const auto gradient = std::make_shared<const std::vector<float>>(kParameters, 1.0F);
-  std::vector<float> weights(kParameters);
-  ASSERT_TRUE(exchange.Exchange(4, gradient, 2, 0.5, weights).ok());
+  const auto weights = exchange.Exchange(4, gradient, 2, 0.5);
+  ASSERT_TRUE(weights.ok()) << weights.status().ToString();
   ASSERT_TRUE(exchange.Finish().ok());
-  EXPECT_EQ(weights.front(), 0.0F);
-  EXPECT_EQ(weights[kDefaultBlockElements], 1.0F);
-  EXPECT_EQ(weights.back(), 2.0F);
+  ASSERT_EQ(std::ssize(*weights), plan_.shards);
+  for (int shard = 0; shard < plan_.shards; ++shard) {
+    const auto values = (*weights)[static_cast<size_t>(shard)].values<float>();
+    EXPECT_EQ(std::ssize(values), ShardRange(kBlocks, plan_.shards, shard).size());
+    EXPECT_EQ(values.front(), static_cast<float>(shard));
+  }
   EXPECT_EQ(agreement_.end(), 6) << "the stop came with shard 0";
   EXPECT_EQ(transport_.size(), 3u) << "the weights; its own gradients are gone";
 }

@@ -31,7 +31,7 @@ class CuriousModel final : public TrainableModel {
   ~CuriousModel() override { Try(); }
   const ParameterManifest& manifest() const override { return manifest_; }
   void Initialize(uint64_t) override { Try(); }
-  void SetParameters(std::span<const float>) override { Try(); }
+  void SetParameters(const SplitVector&) override { Try(); }
   void GetParameters(std::span<float>) const override { Try(); }
   Result<StepResult> ForwardBackward(const Batch& batch, uint64_t,
                                      std::span<float> gradient) override {
@@ -120,7 +120,7 @@ class EndlessModel final : public TrainableModel {
   explicit EndlessModel(std::atomic<bool>& ends) : ends_(ends) {}
   const ParameterManifest& manifest() const override { return manifest_; }
   void Initialize(uint64_t) override {}
-  void SetParameters(std::span<const float>) override {}
+  void SetParameters(const SplitVector&) override {}
   void GetParameters(std::span<float>) const override {}
   Result<StepResult> ForwardBackward(const Batch&, uint64_t, std::span<float>) override {
     while (!ends_) std::this_thread::yield();

@@ -42,7 +42,7 @@ class CountingModel final : public TrainableModel {
       : model_(std::move(model)), largest_(std::move(largest)) {}
   const ParameterManifest& manifest() const override { return model_->manifest(); }
   void Initialize(uint64_t seed) override { model_->Initialize(seed); }
-  void SetParameters(std::span<const float> flat) override { model_->SetParameters(flat); }
+  void SetParameters(const SplitVector& flat) override { model_->SetParameters(flat); }
   void GetParameters(std::span<float> flat) const override { model_->GetParameters(flat); }
   Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
                                      std::span<float> gradient) override {

@@ -19,7 +19,7 @@ class NotingModel final : public TrainableModel {
  public:
   const ParameterManifest& manifest() const override { return manifest_; }
   void Initialize(uint64_t) override {}
-  void SetParameters(std::span<const float>) override {}
+  void SetParameters(const SplitVector&) override {}
   void GetParameters(std::span<float>) const override {}
   Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
                                      std::span<float> gradient) override {
