@@ -9,18 +9,27 @@
 #include <vector>
 
 #include "common/base/bytes.h"
+#include "common/base/large_blocks.h"
 
 namespace lambdadnn {
 
 using SharedBytes = std::shared_ptr<const Bytes>;
 
-// Makes elements without a value: they are about to be written.
+// Makes elements without a value: they are about to be written. Many of them are a large block.
 template <typename T>
 struct NoValueAllocator : std::allocator<T> {
   template <typename U>
   struct rebind {
     using other = NoValueAllocator<U>;
   };
+  T* allocate(size_t count) {
+    if (!IsLarge(count)) return std::allocator<T>::allocate(count);
+    return static_cast<T*>(LargeBlocks::OfProcess().Take(count * sizeof(T)));
+  }
+  void deallocate(T* place, size_t count) {
+    if (!IsLarge(count)) return std::allocator<T>::deallocate(place, count);
+    LargeBlocks::OfProcess().Give(place);
+  }
   template <typename U>
   void construct(U* place) {
     ::new (static_cast<void*>(place)) U;
@@ -29,6 +38,9 @@ struct NoValueAllocator : std::allocator<T> {
   void construct(U* place, Arguments&&... arguments) {
     std::construct_at(place, std::forward<Arguments>(arguments)...);
   }
+
+ private:
+  static bool IsLarge(size_t count) { return count >= kLargeBlockBytes / sizeof(T); }
 };
 // Bytes that may be made longer at no cost.
 using RawBytes = std::vector<std::byte, NoValueAllocator<std::byte>>;

@@ -15,11 +15,12 @@ namespace lambdadnn {
 // optimizer state of its group's shards, a copy of both for the checkpoint that it writes, their
 // sum, the new weights that it hands on, and what has arrived of them (common/plan/arrivals.h).
 inline constexpr double kServerBaseMib = 14;
-// Copies of the exchanged vector in a worker, none of which is in the profile's resting memory:
-// weights, gradients of two iterations, and the shards in flight; at its end worker 0 has two files
-// of the trained model in place of these. As tests/prediction/memory.py finds it: mostly 3 to 4,
-// once 5.2 of a vector of 100 MB. Too little costs a restart.
-inline constexpr double kWorkerVectorCopies = 4.5;
+// Copies of the exchanged vector in a worker, none of which is in the profile's resting memory, as
+// the model and LibTorch's own gradients are: gradients of two iterations, and the shards in
+// flight; when it begins and ends, worker 0 has the first checkpoint and a file of the trained
+// model in place of these. As tests/prediction/memory.py finds it: 2.7 to 3.1. Too little costs a
+// restart.
+inline constexpr double kWorkerVectorCopies = 3;
 // Of what is left beside all else, what samples get where the share does not fit: the rest is what
 // the allocator may lose between samples that come and go.
 inline constexpr double kSamplesPart = 0.9;

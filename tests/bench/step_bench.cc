@@ -20,10 +20,9 @@
 
 #include "common/base/process_usage.h"
 #include "common/base/random.h"
-#include "common/objectstore/memory_object_store.h"
 #include "common/plan/geometry.h"
+#include "tests/bench/plain_cnn.h"
 #include "trainer_function/data/dataset.h"
-#include "trainer_function/data/digit_renderer.h"
 #include "trainer_function/model/network_model.h"
 #include "trainer_function/model/torch_model.h"
 
@@ -36,19 +35,9 @@ constexpr int64_t kBatch = 64;
 // One step of each kind, on the same samples.
 class Steps {
  public:
-  Steps() {
-    const DigitSet digits = RenderDigits(kSamples, 1, DigitSplit::kTrain);
-    auto store = std::make_shared<MemoryObjectStore>();
-    const auto put = [&](const char* key, const std::string& bytes) {
-      LDNN_CHECK(store->ObjectStore::Put(key, AsBytes(bytes)).ok(), "memory store");
-    };
-    put("train-images-idx3-ubyte", EncodeIdxImages(digits));
-    put("train-labels-idx1-ubyte", EncodeIdxLabels(digits));
-    TrainingConfig config;
-    config.model.name = "cnn";
-    config.dataset.uri = "memory://bench";
-    config.dataset.format = DatasetFormat::kIdx;
-    dataset_ = OpenDataset(config.dataset, store).value();
+  Steps() : digits_(RenderDigits(kSamples, 1, DigitSplit::kTrain)), plain_(digits_) {
+    const TrainingConfig config = CnnConfig();
+    dataset_ = OpenDataset(config.dataset, StoreOf(digits_)).value();
     const Range all{0, kSamples};
     LDNN_CHECK(dataset_->Load(std::span(&all, 1)).ok(), "loads");
     model_ = MakeTorchModel(config, dataset_->info(), 1).value();
@@ -56,17 +45,6 @@ class Steps {
     parameters_.resize(static_cast<size_t>(model_->size()));
     gradient_.resize(parameters_.size());
     model_->GetParameters(parameters_);
-    images_ = torch::from_blob(const_cast<uint8_t*>(digits.images.data()), {kSamples, 1, 28, 28},
-                               torch::kUInt8)
-                  .clone();
-    labels_ =
-        torch::from_blob(const_cast<uint8_t*>(digits.labels.data()), {kSamples}, torch::kUInt8)
-            .to(torch::kLong);
-    plain_ = torch::nn::Sequential(torch::nn::Conv2d(1, 16, 5), torch::nn::ReLU(),
-                                   torch::nn::MaxPool2d(2), torch::nn::Conv2d(16, 32, 5),
-                                   torch::nn::ReLU(), torch::nn::MaxPool2d(2), torch::nn::Flatten(),
-                                   torch::nn::Linear(512, 128), torch::nn::ReLU(),
-                                   torch::nn::Linear(128, 10));
   }
 
   void Worker() {
@@ -82,22 +60,18 @@ class Steps {
     size_t offset = 0;
     {
       torch::NoGradGuard no_grad;
-      for (torch::Tensor& parameter : plain_->parameters()) {
+      for (torch::Tensor& parameter : plain_.network()->parameters()) {
         const auto count = static_cast<size_t>(parameter.numel());
         std::memcpy(parameter.data_ptr<float>(), parameters_.data() + offset,
                     count * sizeof(float));
         offset += count;
       }
     }
-    const torch::Tensor index = torch::from_blob(indices_.data(), {kBatch}, torch::kLong);
-    const torch::Tensor x = images_.index_select(0, index).to(torch::kFloat).div_(255);
-    plain_->zero_grad();
-    const torch::Tensor loss = torch::nn::functional::cross_entropy(
-        plain_->forward(x), labels_.index_select(0, index),
-        torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum));
+    plain_.network()->zero_grad();
+    const torch::Tensor loss = plain_.Loss(indices_, torch::kSum);
     loss.backward();
     std::vector<torch::Tensor> flat;
-    for (const torch::Tensor& parameter : plain_->parameters()) {
+    for (const torch::Tensor& parameter : plain_.network()->parameters()) {
       flat.push_back(parameter.grad().flatten());
     }
     const torch::Tensor gradient = torch::cat(flat);
@@ -117,9 +91,8 @@ class Steps {
   std::vector<float> parameters_;
   std::vector<float> gradient_;
   std::vector<int64_t> indices_;
-  torch::Tensor images_;
-  torch::Tensor labels_;
-  torch::nn::Sequential plain_;
+  const DigitSet digits_;
+  PlainCnn plain_;
 };
 
 // Of processor time: one thread, and other programs on the machine do not count.

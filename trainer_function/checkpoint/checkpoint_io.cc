@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "common/protocol/object_header.h"
 #include "trainer_function/checkpoint/await_object.h"
@@ -151,6 +153,46 @@ void CopyOverlap(const CheckpointPart& part, ByteView vector, Range elements,
               static_cast<size_t>(end - begin) * sizeof(float));
 }
 
+// Weights, then the optimizer's vectors, in as many pieces as there are.
+Status WritePart(const RoleContext& context, int64_t iteration, int shard, Range elements,
+                 std::vector<ByteView> payload) {
+  ObjectHeader header = HeaderOf(context.request, ObjectKind::kOptimizer, iteration);
+  header.shard = shard;
+  header.elements = elements;
+  header.weights_xxh3 = Xxh3(payload[0]);
+  Xxh3Stream whole;
+  for (const ByteView& piece : payload) {
+    whole.Update(piece);
+    header.payload_bytes += piece.size();
+  }
+  header.payload_xxh3 = whole.Digest();
+  std::array<std::byte, kObjectHeaderBytes> encoded;
+  EncodeHeader(header, encoded);
+  payload.insert(payload.begin(), ByteView(encoded));
+  const std::string key = CheckpointPartKey(context.scope(), iteration, shard);
+  return context.store.Put(key, payload, PutOptions{})
+      .WithContext("writing checkpoint part " + key);
+}
+
+// One task for each of some shards.
+Status WriteParts(const RoleContext& context, Range shards,
+                  const std::function<Status(int shard, Range elements)>& write) {
+  const ExecutionPlan& plan = context.request.plan;
+  TransferPool writes(context.runtime, context.interrupt, "checkpoint-part",
+                      static_cast<int>(std::min<int64_t>(shards.size(), kTransferThreads)));
+  for (auto shard = static_cast<int>(shards.begin); shard < shards.end; ++shard) {
+    const Range elements = ShardRange(plan.blocks(), plan.aggregation.shards, shard);
+    writes.Submit([&write, shard, elements] { return write(shard, elements); });
+  }
+  return writes.WaitIdle();
+}
+
+// Nothing is written here, so that it takes no memory.
+ByteView Zeros(size_t bytes) {
+  static std::array<std::byte, size_t{4} << 20> zeros;
+  return ByteView(zeros).first(std::min(bytes, zeros.size()));
+}
+
 }  // namespace
 
 ParameterState ParameterState::Zero(Range elements, int vectors) {
@@ -170,36 +212,14 @@ Status WriteCheckpointPart(const RoleContext& context, int64_t iteration, int sh
   std::vector<ByteView> payload = {BytesOf(state.weights, state.elements, elements)};
   for (const auto& vector : state.vectors)
     payload.push_back(BytesOf(vector, state.elements, elements));
-  ObjectHeader header = HeaderOf(context.request, ObjectKind::kOptimizer, iteration);
-  header.shard = shard;
-  header.elements = elements;
-  header.weights_xxh3 = Xxh3(payload[0]);
-  Xxh3Stream whole;
-  for (const ByteView& piece : payload) {
-    whole.Update(piece);
-    header.payload_bytes += piece.size();
-  }
-  header.payload_xxh3 = whole.Digest();
-  std::array<std::byte, kObjectHeaderBytes> encoded;
-  EncodeHeader(header, encoded);
-  payload.insert(payload.begin(), ByteView(encoded));
-  const std::string key = CheckpointPartKey(context.scope(), iteration, shard);
-  return context.store.Put(key, payload, PutOptions{})
-      .WithContext("writing checkpoint part " + key);
+  return WritePart(context, iteration, shard, elements, std::move(payload));
 }
 
 Status WriteCheckpointParts(const RoleContext& context, int64_t iteration, Range shards,
                             const ParameterState& state) {
-  const ExecutionPlan& plan = context.request.plan;
-  TransferPool writes(context.runtime, context.interrupt, "checkpoint-part",
-                      static_cast<int>(std::min<int64_t>(shards.size(), kTransferThreads)));
-  for (auto shard = static_cast<int>(shards.begin); shard < shards.end; ++shard) {
-    const Range elements = ShardRange(plan.blocks(), plan.aggregation.shards, shard);
-    writes.Submit([&context, &state, iteration, shard, elements] {
-      return WriteCheckpointPart(context, iteration, shard, elements, state);
-    });
-  }
-  return writes.WaitIdle();
+  return WriteParts(context, shards, [&](int shard, Range elements) {
+    return WriteCheckpointPart(context, iteration, shard, elements, state);
+  });
 }
 
 Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
@@ -229,10 +249,19 @@ Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
   return Prune(context, iteration).WithContext("deleting old checkpoints");
 }
 
-Status WriteWholeCheckpoint(const RoleContext& context, int64_t iteration,
-                            const ParameterState& state) {
-  const Range shards = {0, context.request.plan.aggregation.shards};
-  LDNN_RETURN_IF_ERROR(WriteCheckpointParts(context, iteration, shards, state));
+Status WriteFirstCheckpoint(const RoleContext& context, int64_t iteration,
+                            std::span<const float> weights, int vectors) {
+  const auto write = [&](int shard, Range elements) {
+    const ByteView of_shard = AsBytes(
+        weights.subspan(static_cast<size_t>(elements.begin), static_cast<size_t>(elements.size())));
+    std::vector<ByteView> payload = {of_shard};
+    for (size_t rest = of_shard.size() * static_cast<size_t>(vectors); rest > 0;) {
+      payload.push_back(Zeros(rest));
+      rest -= payload.back().size();
+    }
+    return WritePart(context, iteration, shard, elements, std::move(payload));
+  };
+  LDNN_RETURN_IF_ERROR(WriteParts(context, {0, context.request.plan.aggregation.shards}, write));
   return CompleteCheckpoint(context, iteration, CheckpointManifest{});
 }
 

@@ -47,9 +47,10 @@ Status WriteCheckpointParts(const RoleContext& context, int64_t iteration, Range
 Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
                           CheckpointManifest manifest);
 
-// A checkpoint of the whole vector by one role: the parts of all shards, and an empty manifest.
-Status WriteWholeCheckpoint(const RoleContext& context, int64_t iteration,
-                            const ParameterState& state);
+// A training's first checkpoint, by one role: the parts of all shards, with so many vectors of an
+// optimizer's state, which are zero, and an empty manifest.
+Status WriteFirstCheckpoint(const RoleContext& context, int64_t iteration,
+                            std::span<const float> weights, int vectors);
 
 // Waits until the checkpoint is complete.
 Result<CheckpointManifest> AwaitCheckpoint(const RoleContext& context,

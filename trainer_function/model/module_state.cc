@@ -76,21 +76,6 @@ std::optional<ElementType> TypeOf(at::ScalarType type) {
   }
 }
 
-Result<StateTensor> ExportedTensor(const std::string& name, const at::Tensor& tensor) {
-  const auto type = TypeOf(tensor.scalar_type());
-  if (!type) {
-    return InvalidArgumentError("spec.model.torchScript: " + name + " is " +
-                                c10::toString(tensor.scalar_type()) +
-                                ", which no safetensors file can hold");
-  }
-  const at::Tensor host = tensor.detach().to(at::kCPU).contiguous();
-  StateTensor exported{name, *type, host.sizes().vec(), Bytes(host.nbytes())};
-  if (!exported.data.empty()) {
-    std::memcpy(exported.data.data(), host.data_ptr(), exported.data.size());
-  }
-  return exported;
-}
-
 }  // namespace
 
 struct TrainedBuffers::Found {
@@ -183,6 +168,21 @@ void TrainedBuffers::Get(std::span<float> flat) const {
   const at::Tensor host = at::cat(parts).to(at::kCPU);
   LDNN_CHECK(host.numel() == found_->size, "a buffer has changed its size");
   std::memcpy(flat.data(), host.data_ptr<float>(), flat.size_bytes());
+}
+
+Result<StateTensor> ExportedTensor(const std::string& name, const at::Tensor& tensor) {
+  const auto type = TypeOf(tensor.scalar_type());
+  if (!type) {
+    return InvalidArgumentError("spec.model.torchScript: " + name + " is " +
+                                c10::toString(tensor.scalar_type()) +
+                                ", which no safetensors file can hold");
+  }
+  const at::Tensor host = tensor.detach().to(at::kCPU).contiguous();
+  StateTensor exported{name, *type, host.sizes().vec(), Bytes(host.nbytes())};
+  if (!exported.data.empty()) {
+    std::memcpy(exported.data.data(), host.data_ptr(), exported.data.size());
+  }
+  return exported;
 }
 
 Result<std::vector<StateTensor>> StateOf(const torch::jit::Module& module) {

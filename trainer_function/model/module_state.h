@@ -13,6 +13,9 @@
 #include "trainer_function/model/compute_device.h"
 #include "trainer_function/model/trainable_model.h"
 
+namespace at {
+class Tensor;
+}
 namespace torch::jit {
 struct Module;
 }
@@ -44,6 +47,8 @@ class TrainedBuffers {
   const std::unique_ptr<Found> found_;
 };
 
+// kInvalidArgument naming it if no safetensors file has its type.
+Result<StateTensor> ExportedTensor(const std::string& name, const at::Tensor& tensor);
 // All parameters and buffers; kInvalidArgument naming one whose type no safetensors file has.
 Result<std::vector<StateTensor>> StateOf(const torch::jit::Module& module);
 

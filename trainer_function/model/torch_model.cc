@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "trainer_function/model/architecture.h"
+#include "trainer_function/model/module_state.h"
 #include "trainer_function/model/parameter_memory.h"
 #include "trainer_function/model/torch_device.h"
 #include "trainer_function/model/torch_support.h"
@@ -109,6 +110,15 @@ class TorchModel final : public TrainableModel {
     } catch (const std::exception& error) {
       return InternalError("LibTorch failed in an evaluation: " + TorchErrorText(error));
     }
+  }
+
+  Result<std::vector<StateTensor>> State() const override {
+    std::vector<StateTensor> state;
+    for (size_t i = 0; i < manifest_.size(); ++i) {
+      LDNN_ASSIGN_OR_RETURN(state.emplace_back(),
+                            ExportedTensor(manifest_[i].name, memory_.tensors()[i]));
+    }
+    return state;
   }
 
   Result<std::string> ExportTorchScript() override {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "trainer_function/model/torch_memory.h"
 
 namespace lambdadnn {
 namespace {
@@ -101,6 +102,7 @@ void UseConfiguredThreads() {
 void ConfigureTorch(int threads) {
   // Only the first call in a process may set it, and only before other work of the pool.
   static const bool once = [] {
+    KeepLargeTensors();
     try {
       at::set_num_interop_threads(1);
     } catch (const std::exception&) {

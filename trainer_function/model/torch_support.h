@@ -30,7 +30,7 @@ namespace lambdadnn {
 inline constexpr uint64_t kStepStream = 0x64726f70;
 
 // Of the process: how many threads its models compute with; no fusion of graphs, whose kernels
-// depend on how often they ran.
+// depend on how often they ran; where large tensors lie.
 void ConfigureTorch(int threads);
 
 // LibTorch's number of threads is one of each thread that calls it, and the bits of a product may

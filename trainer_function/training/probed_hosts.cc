@@ -157,7 +157,7 @@ Result<HostCpuSeconds> ProbedHosts::Measure() {
 
 Status ProbedHosts::WriteStart() {
   PhaseMeter unused = NewPhases();
-  return WriteFirstCheckpoint(ContextOf(members_.front(), unused));
+  return WriteZeroCheckpoint(ContextOf(members_.front(), unused));
 }
 
 Status ProbedHosts::ConnectAll() {

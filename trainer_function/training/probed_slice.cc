@@ -34,11 +34,11 @@ SliceRequest ProbedSlice(const SliceRequest& request, std::string_view what, int
   return slice;
 }
 
-Status WriteFirstCheckpoint(const RoleContext& context) {
+Status WriteZeroCheckpoint(const RoleContext& context) {
   const SliceRequest& request = context.request;
-  const int vectors = OptimizerStateVectors(request.training.optimizer);
-  return WriteWholeCheckpoint(context, request.first_iteration,
-                              ParameterState::Zero({0, request.plan.parameters}, vectors));
+  const std::vector<float> weights(static_cast<size_t>(request.plan.parameters));
+  return WriteFirstCheckpoint(context, request.first_iteration, weights,
+                              OptimizerStateVectors(request.training.optimizer));
 }
 
 Status LookUntil(const RoleContext& context, Duration within, const std::function<bool()>& is_so) {

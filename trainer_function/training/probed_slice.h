@@ -20,7 +20,7 @@ inline constexpr double kLongStepCpuSeconds = 0.1;
 SliceRequest ProbedSlice(const SliceRequest& request, std::string_view what, int64_t elements,
                          int64_t iterations);
 // Its first checkpoint: of zeros.
-Status WriteFirstCheckpoint(const RoleContext& context);
+Status WriteZeroCheckpoint(const RoleContext& context);
 
 // Until `is_so`, at which it looks every few milliseconds. kDeadlineExceeded: it was not within
 // this time; or why the slice ended.

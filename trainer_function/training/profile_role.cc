@@ -38,6 +38,7 @@ constexpr int kStepsBeforeEvaluation = 4;
 // A step with a fraction of the batch shows the cost of a step that does not depend on its samples,
 // in time and in memory.
 constexpr int kSmallBatchPart = 4;
+constexpr int kStepsBeforeMemory = 4;
 // Entries of the record's times each time that steps are measured, when a step is much shorter than
 // the time to measure for.
 constexpr double kMostEntries = 20;
@@ -237,9 +238,12 @@ Result<double> ProfileRole::MeasureSteps(int batch_size, int entries, int steps,
   return cpu_seconds / (std::max(1, entries) * steps);
 }
 
-// What was resident at most never falls, so the small batch comes before the whole one.
+// What was resident at most never falls, so the small batch comes before the whole one; after the
+// first step the heap still grows, by as much as some vectors of gradients.
 Status ProfileRole::MeasureMemoryOfSmallBatch(int small_size) {
-  if (small_size > 0) LDNN_RETURN_IF_ERROR(MeasureSteps(small_size, 1, 1, nullptr).status());
+  if (small_size > 0) {
+    LDNN_RETURN_IF_ERROR(MeasureSteps(small_size, 1, kStepsBeforeMemory, nullptr).status());
+  }
   small_peak_bytes_ = environment_.max_rss_bytes();
   return OkStatus();
 }

@@ -61,7 +61,7 @@ class ServerProbe {
   // so many seconds after the one before has ended.
   Result<double> Measure(std::optional<double> step_seconds) {
     const Status measured = [&]() -> Status {
-      LDNN_RETURN_IF_ERROR(WriteFirstCheckpoint(ContextOf(NoProgress)));
+      LDNN_RETURN_IF_ERROR(WriteZeroCheckpoint(ContextOf(NoProgress)));
       LDNN_RETURN_IF_ERROR(step_seconds ? MeasurePushes() : PushAll());
       return Serve(step_seconds);
     }();

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/large_blocks.h"
 #include "common/base/text.h"
 #include "common/plan/sample_memory.h"
 #include "common/plan/sync_policy.h"
@@ -244,11 +245,11 @@ Status WorkerRole::MakeModel() {
 
 // Checkpoint 0 of a fresh job: every shard's initial weights and zero optimizer state.
 Status WorkerRole::WriteFreshCheckpoint() {
-  ParameterState state = ParameterState::Zero({0, plan_.parameters},
-                                              OptimizerStateVectors(request_.training.optimizer));
   model_->Initialize(MixSeed({request_.training.seed}));
-  model_->GetVector(state.weights);
-  return WriteWholeCheckpoint(context_, request_.first_iteration, state);
+  const auto weights = gradients_.Take(static_cast<size_t>(plan_.parameters));
+  model_->GetVector(*weights);
+  return WriteFirstCheckpoint(context_, request_.first_iteration, *weights,
+                              OptimizerStateVectors(request_.training.optimizer));
 }
 
 Status WorkerRole::Load() {
@@ -377,8 +378,9 @@ Status WorkerRole::TellEvaluation(int64_t done, const EvaluationPart& part) {
 }
 
 Status WorkerRole::WriteSafetensors(const std::string& name) {
-  LDNN_ASSIGN_OR_RETURN(const std::vector<StateTensor> state, model_->State());
+  LDNN_ASSIGN_OR_RETURN(std::vector<StateTensor> state, model_->State());
   const std::string file = EncodeSafetensors(state, {{"format", "pt"}});
+  state.clear();  // a store may need as much memory again
   return context_.store.Put(ResultKey(request_.store.prefix, name), AsBytes(file))
       .WithContext("writing the trained model");
 }
@@ -484,10 +486,14 @@ Status WorkerRole::Train() {
                                return EvaluateAtEpochEnd(done);
                              }));
   LDNN_RETURN_IF_ERROR(exchange_->Finish());
-  // A vector of gradients is free now.
-  const auto weights = gradients_.Take(static_cast<size_t>(plan_.parameters));
-  model_->GetVector(*weights);
-  session_.End(*weights);
+  {
+    // There will be no more gradients.
+    const auto weights = gradients_.Take(static_cast<size_t>(plan_.parameters));
+    model_->GetVector(*weights);
+    session_.End(*weights);
+  }
+  gradients_.FreeUnused();
+  LargeBlocks::OfProcess().FreeKept();
   if (rank_ == 0 && record_.outcome == SliceOutcome::kFinished) {
     LDNN_RETURN_IF_ERROR(WriteModel());
     if (request_.training.keep_best) {

@@ -32,4 +32,9 @@ std::shared_ptr<std::vector<float>> FloatPool::Take(size_t size) {
           }};
 }
 
+void FloatPool::FreeUnused() {
+  const std::lock_guard lock(unused_->mutex);
+  unused_->vectors.clear();
+}
+
 }  // namespace lambdadnn

@@ -26,6 +26,8 @@ class FloatPool {
   // Of `size` elements, the same in each call. They are zero, or what they were when it was used
   // last.
   std::shared_ptr<std::vector<float>> Take(size_t size);
+  // Those that nobody holds now.
+  void FreeUnused();
 
  private:
   struct Unused;

@@ -18,14 +18,14 @@ TEST(FunctionMemory, AWorkerNeedsMemoryForModelAndBatch) {
   input.profile.worker_base_memory_mib = 200;
   input.profile.worker_bytes_per_sample = 10 << 20;
   input.objective.fixed = Objective::Fixed{4, 256};
-  // 200 + 4.5 x 0.0625 + 8 x 10 MiB
-  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 280.28, 0.01);
+  // 200 + 3 x 0.0625 + 8 x 10 MiB
+  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 280.1875, 1e-6);
   PlannerInput others = input;
   others.profile.worker_least_memory_mib = 300;  // more than the base and a batch
-  EXPECT_NEAR(ExtendedModel(others).Workers(4).memory.whole_mib(), 300.28, 0.01);
+  EXPECT_NEAR(ExtendedModel(others).Workers(4).memory.whole_mib(), 300.1875, 1e-6);
   others.profile.loaded_bytes_per_sample = 4 << 20;
   const double share = static_cast<double>(others.profile.training_samples) / 4;
-  EXPECT_NEAR(ExtendedModel(others).Workers(4).memory.whole_mib(), 300.28 + 4 * share, 0.01);
+  EXPECT_NEAR(ExtendedModel(others).Workers(4).memory.whole_mib(), 300.1875 + 4 * share, 1e-6);
   const PlanningOutcome outcome = MakePlan(input).value();
   ASSERT_FALSE(outcome.feasible);
   EXPECT_EQ(outcome.certificate.binding, std::vector<Limit>{Limit::kMemory});
@@ -34,10 +34,9 @@ TEST(FunctionMemory, AWorkerNeedsMemoryForModelAndBatch) {
   EXPECT_TRUE(MakePlan(input)->feasible);
   // Two samples at a time, and their gradient beside the sum.
   input.limits.micro_batch_size = 2;
-  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 200 + 5.5 * 0.0625 + 2 * 10,
-              0.01);
+  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 200 + 4 * 0.0625 + 2 * 10, 0.01);
   input.limits.micro_batch_size = 8;
-  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 280.28, 0.01) << "all of it";
+  EXPECT_NEAR(ExtendedModel(input).Workers(4).memory.whole_mib(), 280.1875, 1e-6) << "all of it";
 }
 
 TEST(FunctionMemory, ServersFitTheirShardsAndAShareOfACore) {

@@ -63,11 +63,11 @@ TEST(HostedServers, AWorkerHasMemoryForItsServers) {
   input.limits.max_functions = 1;
   const auto smallest = [&] { return MakePlan(input).value().chosen.memory_mib; };
   input.platform.memory = {.min_mib = 128, .max_mib = 2048, .step_mib = 128};
-  // Four copies and a half of the vector in a worker; weights and two of the optimizer, these again
+  // Three copies of the vector in a worker; weights and two of the optimizer, these again
   // in the checkpoint that is being written, sums and what arrives in a server.
-  EXPECT_EQ(smallest(), 1280);
+  EXPECT_EQ(smallest(), 1152);
   input.aggregation.placement = Placement::kDedicated;
-  EXPECT_EQ(smallest(), 512);
+  EXPECT_EQ(smallest(), 384);
 }
 
 TEST(DirectTransport, TheStoreNeitherDelaysNorCharges) {

@@ -46,7 +46,7 @@ TEST(StreamedPlan, ABatchMustFit) {
   PlannerInput input = Large();
   // 12 samples, two batches of them as numbers, fingerprints: 108 MiB, and a tenth more.
   const double least = ExtendedModel(input).Workers(4).memory.least_mib();
-  EXPECT_NEAR(least, 200.3125 + (12 + 2 * 12 * 4 + 1) / 0.9, 0.1);
+  EXPECT_NEAR(least, 200.1875 + (12 + 2 * 12 * 4 + 1) / 0.9, 0.1);
   input.objective.fixed = Objective::Fixed{4, static_cast<int>(least)};
   const PlanningOutcome outcome = MakePlan(input).value();
   EXPECT_FALSE(outcome.feasible);

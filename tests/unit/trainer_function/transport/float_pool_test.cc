@@ -26,6 +26,17 @@ TEST(FloatPool, AVectorIsUsedAgainOnceNobodyHoldsIt) {
   EXPECT_EQ(third->back(), 2.0F) << "what it was";
 }
 
+TEST(FloatPool, WhatIsUnusedMayBeFreed) {
+  FloatPool pool;
+  auto held = pool.Take(1);
+  held->back() = 2;
+  *pool.Take(1) = {3};
+  pool.FreeUnused();
+  EXPECT_EQ(pool.Take(1)->back(), 0.0F) << "another one";
+  held.reset();
+  EXPECT_EQ(pool.Take(1)->back(), 2.0F) << "it was not freed";
+}
+
 TEST(FloatPool, MayGoBeforeItsVectors) {
   std::optional<FloatPool> pool(std::in_place);
   const auto vector = pool->Take(2);
