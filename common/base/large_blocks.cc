@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <new>
 
@@ -13,9 +14,12 @@ namespace {
 
 constexpr size_t kMostMoreBytes = size_t{32} << 20;
 
-size_t InPages(size_t bytes) {
+// Whole pages, and sixteenths of a power of two: shards that differ by a few elements are of one
+// size. Pages that nobody writes take no memory.
+size_t SizeFor(size_t bytes) {
   static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  return (std::max<size_t>(bytes, 1) + page - 1) / page * page;
+  const size_t step = std::max(page, std::bit_floor(bytes) / 16);
+  return (std::max<size_t>(bytes, 1) + step - 1) / step * step;
 }
 
 }  // namespace
@@ -34,7 +38,7 @@ void LargeBlocks::FreeKept() {
 }
 
 void* LargeBlocks::Take(size_t bytes) {
-  const size_t size = InPages(bytes);
+  const size_t size = SizeFor(bytes);
   const std::lock_guard lock(mutex_);
   void* block = Reuse(size);
   if (block == nullptr) {

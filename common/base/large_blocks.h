@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large blocks of memory: whole pages apart from the heap, which are kept when they are given back,
-// and taken again for blocks of the same size, as each iteration takes them. In a heap something
-// small that stays may come to lie where a large vector was, so that the next one takes fresh
-// memory: a worker took up to three times what it used. Fresh memory for each vector comes page by
-// page, zeroed, which takes a tenth of a training step's CPU time.
+// and taken again for blocks of about the same size, as each iteration takes them. In a heap
+// something small that stays may come to lie where a large vector was, so that the next one takes
+// fresh memory: a worker took up to three times what it used. Fresh memory for each vector comes
+// page by page, zeroed, which takes a tenth of a training step's CPU time.
 #pragma once
 
 #include <cstddef>
