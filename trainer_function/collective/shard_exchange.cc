@@ -12,6 +12,7 @@
 namespace lambdadnn {
 
 struct ShardExchange::Arriving {
+  explicit Arriving(int count_of_shards) : shards(static_cast<size_t>(count_of_shards)) {}
   WeightShards shards;
   std::atomic<int> count{0};
 };
@@ -36,18 +37,14 @@ ExchangeObjectName ShardExchange::GradientName(int64_t iteration, int shard) con
   return {ObjectKind::kGradient, iteration, 0, shard, rank_};
 }
 
-std::shared_ptr<ShardExchange::Arriving> ShardExchange::Pull(int64_t version) {
-  auto arriving = std::make_shared<Arriving>();
-  arriving->shards.resize(static_cast<size_t>(aggregation_.shards));
-  for (int shard = 0; shard < aggregation_.shards; ++shard) {
-    pulls_.Submit([=, this]() -> Status {
-      ReceivedObject& received = arriving->shards[static_cast<size_t>(shard)];
-      LDNN_RETURN_IF_ERROR(PullShard(version, shard, &received));
-      ++arriving->count;
-      return OkStatus();
-    });
-  }
-  return arriving;
+void ShardExchange::BeginPull(int64_t version, int shard,
+                              const std::shared_ptr<Arriving>& arriving) {
+  pulls_.Submit([=, this]() -> Status {
+    ReceivedObject& received = arriving->shards[static_cast<size_t>(shard)];
+    LDNN_RETURN_IF_ERROR(PullShard(version, shard, &received));
+    ++arriving->count;
+    return OkStatus();
+  });
 }
 
 Status ShardExchange::PullShard(int64_t version, int shard, ReceivedObject* received) {
@@ -62,6 +59,7 @@ Status ShardExchange::PullShard(int64_t version, int shard, ReceivedObject* rece
 Result<WeightShards> ShardExchange::Exchange(int64_t iteration, const SharedFloats& gradient,
                                              int64_t samples, double loss_sum) {
   const PhaseScope push(phases_, Phase::kPush);
+  const auto weights = std::make_shared<Arriving>(aggregation_.shards);
   for (int shard = 0; shard < aggregation_.shards; ++shard) {
     const Range range = ShardRange(blocks_, aggregation_.shards, shard);
     pushes_.Submit([=, this]() -> Status {
@@ -71,8 +69,8 @@ Result<WeightShards> ShardExchange::Exchange(int64_t iteration, const SharedFloa
           ViewOf(gradient, static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
       return transport_.Push(GradientName(iteration, shard), metadata, part);
     });
+    BeginPull(SyncPolicy::VersionMade(iteration), shard, weights);
   }
-  const std::shared_ptr<Arriving> weights = Pull(SyncPolicy::VersionMade(iteration));
   LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
   phases_.Enter(Phase::kWait);
   LDNN_RETURN_IF_ERROR(pulls_.WaitFor([&] { return weights->count > 0; }));
@@ -87,7 +85,8 @@ Result<WeightShards> ShardExchange::Exchange(int64_t iteration, const SharedFloa
 }
 
 Result<WeightShards> ShardExchange::Join(int64_t version) {
-  const std::shared_ptr<Arriving> weights = Pull(version);
+  const auto weights = std::make_shared<Arriving>(aggregation_.shards);
+  for (int shard = 0; shard < aggregation_.shards; ++shard) BeginPull(version, shard, weights);
   LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());
   return std::move(weights->shards);
 }

@@ -43,7 +43,7 @@ class ShardExchange {
   ExchangeObjectName GradientName(int64_t iteration, int shard) const;
   // Shared with the pulls, which go on for a while when one of them fails.
   struct Arriving;
-  std::shared_ptr<Arriving> Pull(int64_t version);
+  void BeginPull(int64_t version, int shard, const std::shared_ptr<Arriving>& arriving);
   Status PullShard(int64_t version, int shard, ReceivedObject* received);
 
   Transport& transport_;

@@ -57,11 +57,16 @@ TEST(LargeBlocks, WhatIsNoBlockIsNotTakenBack) {
 }
 
 TEST(LargeBlocks, HoldLongVectorsOfBytesWithoutAValue) {
+  const auto kept_after = [](size_t bytes) {
+    {
+      const RawBytes vector(bytes);
+      EXPECT_EQ(vector.size(), bytes);
+    }
+    return LargeBlocks::OfProcess().kept_bytes();
+  };
   const size_t kept = LargeBlocks::OfProcess().kept_bytes();
-  RawBytes(5);
-  EXPECT_EQ(LargeBlocks::OfProcess().kept_bytes(), kept);
-  RawBytes(kLargeBlockBytes + kept);
-  EXPECT_GT(LargeBlocks::OfProcess().kept_bytes(), kept);
+  EXPECT_EQ(kept_after(5), kept);
+  EXPECT_GT(kept_after(kLargeBlockBytes + kept), kept);
 }
 
 }  // namespace

@@ -206,13 +206,13 @@ TEST_F(TreeReduce, ALateChildHoldsUpNoOthersTransfer) {
     EXPECT_EQ(counted.come, kWaitingPulls - 1);
     EXPECT_TRUE(push(0).ok());
   });
-  ASSERT_TRUE(node.Merge(4, [](MergedShard) { return OkStatus(); }).ok());
+  ASSERT_TRUE(node.Merge(4, [](const MergedShard&) { return OkStatus(); }).ok());
 }
 
 TEST_F(TreeReduce, AnErrorOfTheReceiverEndsTheMerge) {
   TreeNode node(runtime_, interrupt_, transport_, agreement_, phases_, plan_, kBlocks, {1, 0, 0});
   for (const int child : {0, 1, 2}) PushGradient(4, child, 1);
-  EXPECT_EQ(node.Merge(4, [](MergedShard) { return InternalError("no"); }).code(),
+  EXPECT_EQ(node.Merge(4, [](const MergedShard&) { return InternalError("no"); }).code(),
             StatusCode::kInternal);
 }
 
