@@ -62,7 +62,6 @@ bool LargeBlocks::Give(void* block) {
   taken_bytes_ -= size;
   kept_bytes_ += size;
   kept_.push_back({block, size});
-  kept_by_size_.emplace(size, std::prev(kept_.end()));
   return true;
 }
 
@@ -73,24 +72,20 @@ size_t LargeBlocks::kept_bytes() const {
 
 // The one that was given last: it may still be in the processor's caches.
 void* LargeBlocks::Reuse(size_t bytes) {
-  const auto after = kept_by_size_.upper_bound(bytes);
-  if (after == kept_by_size_.begin() || std::prev(after)->first != bytes) return nullptr;
-  const auto found = std::prev(after);
-  void* const block = found->second->block;
-  kept_.erase(found->second);
-  kept_by_size_.erase(found);
+  const auto found = std::find_if(kept_.rbegin(), kept_.rend(),
+                                  [bytes](const Kept& kept) { return kept.bytes == bytes; });
+  if (found == kept_.rend()) return nullptr;
+  void* const block = found->block;
+  kept_.erase(std::next(found).base());
   kept_bytes_ -= bytes;
   return block;
 }
 
 void LargeBlocks::DropOldest() {
-  const auto oldest = kept_.begin();
-  const auto [first, last] = kept_by_size_.equal_range(oldest->bytes);
-  kept_by_size_.erase(
-      std::find_if(first, last, [&](const auto& entry) { return entry.second == oldest; }));
-  kept_bytes_ -= oldest->bytes;
-  ::munmap(oldest->block, oldest->bytes);
-  kept_.erase(oldest);
+  const Kept oldest = kept_.front();
+  kept_.erase(kept_.begin());
+  kept_bytes_ -= oldest.bytes;
+  ::munmap(oldest.block, oldest.bytes);
 }
 
 }  // namespace lambdadnn

@@ -7,10 +7,9 @@
 #pragma once
 
 #include <cstddef>
-#include <list>
-#include <map>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 namespace lambdadnn {
 
@@ -50,8 +49,7 @@ class LargeBlocks {
   std::unordered_map<void*, size_t> taken_;
   size_t taken_bytes_ = 0;
   size_t most_taken_bytes_ = 0;
-  std::list<Kept> kept_;  // the oldest first
-  std::multimap<size_t, std::list<Kept>::iterator> kept_by_size_;
+  std::vector<Kept> kept_;  // the oldest first; few, as they are large
   size_t kept_bytes_ = 0;
 };
 

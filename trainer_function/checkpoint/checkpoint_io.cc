@@ -14,9 +14,9 @@
 namespace lambdadnn {
 namespace {
 
-ByteView BytesOf(const std::vector<float>& values, Range within, Range elements) {
-  return AsBytes(std::span(values).subspan(static_cast<size_t>(elements.begin - within.begin),
-                                           static_cast<size_t>(elements.size())));
+ByteView BytesOf(std::span<const float> values, Range within, Range elements) {
+  return AsBytes(values.subspan(static_cast<size_t>(elements.begin - within.begin),
+                                static_cast<size_t>(elements.size())));
 }
 
 // A part's header, checked; kNotFound while it is not written yet.
@@ -252,8 +252,7 @@ Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
 Status WriteFirstCheckpoint(const RoleContext& context, int64_t iteration,
                             std::span<const float> weights, int vectors) {
   const auto write = [&](int shard, Range elements) {
-    const ByteView of_shard = AsBytes(
-        weights.subspan(static_cast<size_t>(elements.begin), static_cast<size_t>(elements.size())));
+    const ByteView of_shard = BytesOf(weights, {0, std::ssize(weights)}, elements);
     std::vector<ByteView> payload = {of_shard};
     for (size_t rest = of_shard.size() * static_cast<size_t>(vectors); rest > 0;) {
       payload.push_back(Zeros(rest));

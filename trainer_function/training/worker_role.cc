@@ -487,14 +487,14 @@ Status WorkerRole::Train() {
                              }));
   LDNN_RETURN_IF_ERROR(exchange_->Finish());
   {
-    // There will be no more gradients.
     const auto weights = gradients_.Take(static_cast<size_t>(plan_.parameters));
     model_->GetVector(*weights);
     session_.End(*weights);
   }
-  gradients_.FreeUnused();
-  LargeBlocks::OfProcess().FreeKept();
   if (rank_ == 0 && record_.outcome == SliceOutcome::kFinished) {
+    // There will be no more gradients.
+    gradients_.FreeUnused();
+    LargeBlocks::OfProcess().FreeKept();
     LDNN_RETURN_IF_ERROR(WriteModel());
     if (request_.training.keep_best) {
       const PhaseScope scope(context_.phases, Phase::kCheckpoint);

@@ -55,7 +55,7 @@ TEST_F(TreeReduce, EachShardIsHandedOverInOrderWithItsSums) {
   EXPECT_EQ(shards, (std::vector<int>{0, 1, 2}));
 }
 
-// Of which nothing is written: it is summed where it is used.
+// Whoever sums up a part gets what the whole has there.
 TEST_F(TreeReduce, ASumOfPartsIsThatOfAll) {
   TreeNode node(runtime_, interrupt_, transport_, agreement_, phases_, plan_, kBlocks, {1, 0, 0});
   for (const int child : {0, 1, 2}) PushGradient(4, child, 0.1F * static_cast<float>(child + 1));
@@ -236,6 +236,7 @@ TEST_F(TreeReduce, AnExchangeBringsTheNextWeightsAndLeavesNoGradients) {
     const auto values = (*weights)[static_cast<size_t>(shard)].values<float>();
     EXPECT_EQ(std::ssize(values), ShardRange(kBlocks, plan_.shards, shard).size());
     EXPECT_EQ(values.front(), static_cast<float>(shard));
+    EXPECT_EQ(values.back(), static_cast<float>(shard));
   }
   EXPECT_EQ(agreement_.end(), 6) << "the stop came with shard 0";
   EXPECT_EQ(transport_.size(), 3u) << "the weights; its own gradients are gone";
