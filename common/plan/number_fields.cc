@@ -136,6 +136,13 @@ constexpr ProfileNumber kProfileDecimals[] = {
     OfProfile<&Profile::open_lists>("openLists", Unit::kShare),
     OfProfile<&Profile::load_requests_per_sample>("loadRequestsPerSample", Unit::kShare),
     OfProfile<&Profile::residual>("residual", Unit::kShare),
+    OfProfile<&Profile::run, &RunFactors::compute>("runComputeFactor", Unit::kShare),
+    OfProfile<&Profile::run, &RunFactors::evaluation>("runEvaluationFactor", Unit::kShare),
+    OfProfile<&Profile::run, &RunFactors::alone>("runAloneFactor", Unit::kShare),
+    OfProfile<&Profile::run, &RunFactors::store>("runStoreFactor", Unit::kShare),
+    OfProfile<&Profile::run, &RunFactors::store_workers>("runStoreWorkersFactor", Unit::kShare),
+    OfProfile<&Profile::run, &RunFactors::direct>("runDirectFactor", Unit::kShare),
+    OfProfile<&Profile::run, &RunFactors::direct_workers>("runDirectWorkersFactor", Unit::kShare),
 };
 
 constexpr ProfileNumber kProfileWholes[] = {

@@ -16,6 +16,7 @@
 #include "common/plan/exchange_cpu.h"
 #include "common/plan/optional_quantity.h"
 #include "common/plan/plan.h"
+#include "common/plan/run_factors.h"
 
 namespace lambdadnn {
 
@@ -102,6 +103,7 @@ struct WorkloadProfile {
   double worker_least_memory_mib = 0;
   // How well the fit matched its measurements: largest relative residual. 0 = given by the user.
   double residual = 0;
+  RunFactors run;  // of whole runs over all of the above
   friend bool operator==(const WorkloadProfile&, const WorkloadProfile&) = default;
 };
 

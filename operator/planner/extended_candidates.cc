@@ -38,8 +38,7 @@ ExtendedModel::Numbered& ExtendedModel::Sized(int functions, int memory_mib) {
   Numbered& numbered = At(functions);
   if (numbered.fixed_mib != memory_mib) {
     numbered.fixed = FixedTerms(numbered.workers, memory_mib);
-    numbered.fixed_seconds =
-        numbered.fixed.TotalSeconds(static_cast<double>(numbered.workers.iterations));
+    numbered.fixed_seconds = numbered.fixed.TotalSeconds(0);
     numbered.fixed_mib = memory_mib;
   }
   return numbered;
@@ -75,8 +74,9 @@ Bound ExtendedModel::LeastOfOption(const Choice& choice) {
   const AggregationOption& option = numbered.options[index];
   const double n = choice.functions;
   const auto iterations = static_cast<double>(numbered.workers.iterations);
-  const double seconds =
-      numbered.fixed_seconds + iterations * numbered.least_exchange_seconds[index];
+  const double iteration = LeastRunFactor(option) * (numbered.fixed[Term::kCompute] +
+                                                     numbered.least_exchange_seconds[index]);
+  const double seconds = numbered.fixed_seconds + iterations * iteration;
   const double price =
       PriceOf(platform.prices, WorkersBill(choice.memory_mib, n, 1)) + option.second_price;
   const double cost = price * seconds + iterations * option.request_price +

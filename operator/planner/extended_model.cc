@@ -101,6 +101,7 @@ ExtendedModel::ExtendedModel(const PlannerInput& input, std::vector<int> memory_
       direct_rates_(RatesOf(input.profile, TransportKind::kDirect)),
       deviation_shares_(DeviationSharesOf(input.profile)),
       deadline_deviations_(DeadlineDeviations(input.objective)),
+      least_run_factor_(input.profile.run.Least()),
       batches_(input),
       parameters_(ParametersOf(input)),
       memory_mib_(std::move(memory_mib)) {}
@@ -224,13 +225,13 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
   option.plan = plan;
   option.servers = plan.server_functions();
   const bool hosted = plan.placement == Placement::kWorkers;
-  option.worker_mib = ExchangeMibOfWorker(plan, parameters_, input_.limits.optimizer_state_vectors);
+  option.worker_mib = ExchangeMibOfWorker(plan, parameters_, input_.limits);
   if (hosted) {
     option.server_memory_mib = 0;
   } else if (input_.aggregation.server_memory_mib) {
     option.server_memory_mib = *input_.aggregation.server_memory_mib;
   } else {
-    double needed = NeededServerMib(plan, parameters_, input_.limits.optimizer_state_vectors);
+    double needed = NeededServerMib(plan, parameters_, input_.limits);
     if (platform.milli_cpu_per_gib > 0) {
       needed = std::max(needed, kLeastServerMilliCpu / platform.milli_cpu_per_gib * kMibPerGib);
     }
@@ -252,6 +253,7 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
   }
   option.cpu =
       ExchangeCpuOf(shape, plan.transport == TransportKind::kDirect ? direct_rates_ : store_rates_);
+  option.run_factor = OrOne(input_.profile.run.ExchangeOf(plan));
   option.server_core_share = hosted ? 1 : CoreShare(option.server_memory_mib);
   if (platform.prices.put_request > 0 || platform.prices.get_request > 0) {
     option.requests = IterationCost(shape);
@@ -389,14 +391,29 @@ IterationTerms ExtendedModel::LeastIteration(const WorkerTerms& workers, int mem
                                              const AggregationOption& option,
                                              double fixed_seconds) const {
   const double compute_seconds = StepSeconds(workers, memory_mib, option, fixed_seconds);
-  return WithReread(
+  const IterationTerms terms = WithReread(
       {compute_seconds, ExchangeSeconds(workers, memory_mib, option, compute_seconds)}, workers,
       memory_mib, option, compute_seconds);
+  // Which of the two a stall is in is not bounded.
+  const double least = LeastRunFactor(option);
+  return {terms.compute * least, terms.exchange * least};
+}
+
+double ExtendedModel::LeastRunFactor(const AggregationOption& option) const {
+  return std::min(OrOne(input_.profile.run.compute), option.run_factor);
 }
 
 IterationTerms ExtendedModel::Iteration(const WorkerTerms& workers, int memory_mib,
                                         const AggregationOption& option,
                                         double fixed_seconds) const {
+  const IterationTerms modelled = ModelledIteration(workers, memory_mib, option, fixed_seconds);
+  return {modelled.compute * OrOne(input_.profile.run.compute),
+          modelled.exchange * option.run_factor};
+}
+
+IterationTerms ExtendedModel::ModelledIteration(const WorkerTerms& workers, int memory_mib,
+                                                const AggregationOption& option,
+                                                double fixed_seconds) const {
   const double compute_seconds = StepSeconds(workers, memory_mib, option, fixed_seconds);
   const IterationTerms least = {compute_seconds,
                                 ExchangeSeconds(workers, memory_mib, option, compute_seconds)};
@@ -456,7 +473,10 @@ Prediction ExtendedModel::FixedTerms(const WorkerTerms& workers, int memory_mib)
                               static_cast<double>(workers.iterations) +
                           OverheadSeconds(workers.functions, memory_mib);
   const double evaluation_rate = profile.evaluation_rate.At(memory_mib);
-  if (evaluation_rate > 0) terms[Term::kEvaluation] = workers.evaluated_samples / evaluation_rate;
+  if (evaluation_rate > 0) {
+    terms[Term::kEvaluation] =
+        workers.evaluated_samples / evaluation_rate * OrOne(profile.run.evaluation);
+  }
   // The last one is waited for.
   terms[Term::kCheckpoint] = profile.checkpoint_seconds + profile.finish_cpu_seconds / share;
   terms[Term::kRelease] = profile.release_seconds;
@@ -555,7 +575,8 @@ std::optional<Prediction> ExtendedModel::Complete(const WorkerTerms& workers, in
 Bound ExtendedModel::LeastOf(const WorkerTerms& workers, int memory_mib, double exchange_seconds,
                              double servers_price) const {
   Prediction least = FixedTerms(workers, memory_mib);
-  least[Term::kCommunication] = exchange_seconds;
+  least[Term::kCompute] *= least_run_factor_;
+  least[Term::kCommunication] = exchange_seconds * least_run_factor_;
   const Platform& platform = input_.platform;
   const auto iterations = static_cast<double>(workers.iterations);
   least.seconds = least.TotalSeconds(iterations);

@@ -33,9 +33,10 @@ struct AggregationOption {
   double servers_mib = 0;  // sidecars included
   double worker_mib = 0;   // that workers need for the exchange, servers beside them included
   double servers_milli_cpu = 0;
-  double second_price = 0;   // of all servers, US dollars
+  double second_price = 0;   // of all servers, in the currency of the prices
   RequestCount requests;     // of one iteration; none where they cost nothing
-  double request_price = 0;  // of one iteration, US dollars
+  double request_price = 0;  // of one iteration
+  double run_factor = 1;     // that runs showed of this exchange (RunFactors)
   ExchangeCpu cpu;
   double server_core_share = 1;  // of a core, that a server has
   double straggler_seconds =
@@ -146,7 +147,7 @@ class ExtendedModel : public PerformanceModel {
     // Of the memory size last asked about.
     int fixed_mib = 0;
     Prediction fixed;
-    double fixed_seconds = 0;  // their sum
+    double fixed_seconds = 0;  // their sum, without iterations
   };
   Numbered& At(int functions);
   Numbered& Listed(int functions);
@@ -189,8 +190,13 @@ class ExtendedModel : public PerformanceModel {
                      double fixed_seconds) const;
   IterationTerms LeastIteration(const WorkerTerms& workers, int memory_mib,
                                 const AggregationOption& option, double fixed_seconds) const;
+  // Of an iteration as a whole: the lesser of its two.
+  double LeastRunFactor(const AggregationOption& option) const;
   IterationTerms Iteration(const WorkerTerms& workers, int memory_mib,
                            const AggregationOption& option, double fixed_seconds) const;
+  // Without what runs have shown.
+  IterationTerms ModelledIteration(const WorkerTerms& workers, int memory_mib,
+                                   const AggregationOption& option, double fixed_seconds) const;
   // `bill` (may be null): what the cost is the price of.
   std::optional<Prediction> Complete(const WorkerTerms& workers, int memory_mib,
                                      const AggregationOption& option, const Prediction& fixed,
@@ -210,6 +216,7 @@ class ExtendedModel : public PerformanceModel {
   const ExchangeRates direct_rates_;
   const DeviationShares deviation_shares_;
   const double deadline_deviations_;  // DeadlineDeviations
+  const double least_run_factor_;     // of an iteration, whatever the plan
   Batches batches_;
   int64_t parameters_;
   const std::vector<int> memory_mib_;

@@ -14,15 +14,21 @@ namespace {
 
 constexpr double kMib = 1024.0 * 1024.0;
 
+// A root adds two children as it goes through its shards; else they are summed up in memory
+// (MergedShard of the trainer function's collective).
+bool WritesSums(const AggregationPlan& plan, const TrainingLimits& limits) {
+  return plan.server_layers() > 1 || plan.workers() > 2 || limits.clip_by_global_norm;
+}
+
 // Without what a process is.
-double ServerDataMib(const AggregationPlan& plan, int64_t parameters, int optimizer_state_vectors) {
-  constexpr double kSum = 1;
+double ServerDataMib(const AggregationPlan& plan, int64_t parameters,
+                     const TrainingLimits& limits) {
   // The weights that are written; over connections until they are read: of two iterations.
   const double written = plan.transport == TransportKind::kDirect ? 2 : 1;
   const double bytes = static_cast<double>(parameters) * kFloatBytes;
   // The checkpoint that is being written has a copy of weights and optimizer state.
-  const double state = 1 + optimizer_state_vectors;
-  const double copies = 2 * state + kSum + written;
+  const double state = 1 + limits.optimizer_state_vectors;
+  const double copies = 2 * state + (WritesSums(plan, limits) ? 1 : 0) + written;
   const double shard_bytes = bytes / plan.shards;
   // As many as any tree over the workers lets come; what comes from its own function is no copy.
   const int own = plan.placement == Placement::kWorkers ? 1 : 0;
@@ -81,26 +87,25 @@ int SampleMemoryMib(const WorkerMemory& worker, int memory_mib, double exchange_
 }
 
 double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
-                       int optimizer_state_vectors) {
-  return kServerBaseMib + ServerDataMib(plan, parameters, optimizer_state_vectors);
+                       const TrainingLimits& limits) {
+  return kServerBaseMib + ServerDataMib(plan, parameters, limits);
 }
 
 double ExchangeMibOfWorker(const AggregationPlan& plan, int64_t parameters,
-                           int optimizer_state_vectors) {
+                           const TrainingLimits& limits) {
   if (plan.placement == Placement::kDedicated) return 0;
   std::vector<int> servers(static_cast<size_t>(plan.workers()));
   for (int server = 0; server < plan.servers(); ++server) {
     ++servers[static_cast<size_t>(HostOf(plan, ServerAt(plan, server)))];
   }
-  return std::ranges::max(servers) * ServerDataMib(plan, parameters, optimizer_state_vectors);
+  return std::ranges::max(servers) * ServerDataMib(plan, parameters, limits);
 }
 
 double WorkerMibOf(const ExecutionPlan& plan, const WorkloadProfile& profile,
                    const TrainingLimits& limits) {
   const WorkerMemory memory =
       WorkerMemoryOf(profile, plan.parameters, plan.local_batch_size, plan.functions, limits);
-  const double exchange =
-      ExchangeMibOfWorker(plan.aggregation, plan.parameters, limits.optimizer_state_vectors);
+  const double exchange = ExchangeMibOfWorker(plan.aggregation, plan.parameters, limits);
   const double samples = plan.sample_memory_mib > 0 ? plan.sample_memory_mib : memory.share_mib;
   return memory.training_mib + samples + exchange;
 }

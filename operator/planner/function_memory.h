@@ -45,12 +45,12 @@ int SampleMemoryMib(const WorkerMemory& worker, int memory_mib, double exchange_
 
 // What the planner takes a server of this aggregation to need.
 double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
-                       int optimizer_state_vectors);
+                       const TrainingLimits& limits);
 
 // What a worker needs besides for the exchange: the servers in its function, of the one that has
 // most.
 double ExchangeMibOfWorker(const AggregationPlan& plan, int64_t parameters,
-                           int optimizer_state_vectors);
+                           const TrainingLimits& limits);
 
 // What a worker of the plan was taken to need, with the servers in its function.
 double WorkerMibOf(const ExecutionPlan& plan, const WorkloadProfile& profile,

@@ -99,9 +99,11 @@ class ActionExecutor {
   void SaveLogs(Pass* pass, ObjectStore& store);
   // Null: they are kept nowhere, or the store cannot be opened.
   std::unique_ptr<MeasurementStore> MeasurementsOf(Pass* pass);
-  // Both best effort: a later job would measure again.
+  // All best effort: a later job would measure again.
   void KeepProfile(Pass* pass, const WorkloadProfile& profile, const MeasuredOn& on);
   void KeepStarts(Pass* pass);
+  // In the profile that is kept of such jobs: what the run has shown of the model.
+  void KeepRunFactors(Pass* pass);
   // That a kept measurement is not used, and why.
   void TellUnused(Pass* pass, const std::string& why);
   std::string SignatureOf(const Job& job) const;

@@ -10,6 +10,7 @@
 #include "operator/controller/decide/observed_starts.h"
 #include "operator/controller/planning/kept_profile.h"
 #include "operator/controller/planning/profile_fit.h"
+#include "operator/controller/planning/run_learning.h"
 
 namespace lambdadnn {
 namespace {
@@ -29,6 +30,28 @@ std::optional<Kept> Decoded(const Result<std::string>& text,
   if (kept.ok()) return *std::move(kept);
   *problem = kept.status().message();
   return std::nullopt;
+}
+
+// Of phases as the report tells them (docs/theory.md, section 10); nothing where it cannot tell
+// what was before.
+RunTimes TimesSincePredicted(const JobHistory& history, const JobStatus& status) {
+  const PhaseUsages spent = history.times_spent().workers;
+  const std::optional<TimesBefore>& before = history.times_before();
+  const std::vector<PlanRecord>& plans = status.plan_history;
+  const int64_t begin = plans.empty() ? 0 : plans.back().prediction_begin().iteration;
+  if (begin > 0 && !before) return {};
+  const auto since = [&](std::initializer_list<Phase> phases) {
+    double seconds = 0;
+    for (const Phase phase : phases) {
+      seconds += spent[phase].wall_seconds;
+      if (before) seconds -= before->spent.workers[phase].wall_seconds;
+    }
+    return seconds;
+  };
+  return {.iterations = status.progress.iteration - begin,
+          .compute = since({Phase::kCompute}),
+          .exchange = since({Phase::kPush, Phase::kWait, Phase::kPull}),
+          .evaluation = since({Phase::kEvaluate})};
 }
 
 }  // namespace
@@ -124,6 +147,29 @@ void ActionExecutor::KeepStarts(Pass* pass) {
   StartRecord record = there.ok() ? *std::move(there) : StartRecord();
   record.Add(samples);
   (void)measurements->Write(kStartRecordName, record.Encode());
+}
+
+void ActionExecutor::KeepRunFactors(Pass* pass) {
+  const Job& job = pass->snapshot.job;
+  const JobStatus& status = job.status;
+  const bool undisturbed = HasCondition(job, kConditionSuccessCriteriaMet) &&
+                           pass->snapshot.meter.usage.restarts == 0;
+  if (!undisturbed || !pass->memory->memo.profile_kept_on || !status.plan || !status.profile) {
+    return;
+  }
+  const RunFactors shown =
+      FactorsShown(*status.profile, status.execution.corrections, *status.plan,
+                   TimesSincePredicted(pass->memory->history, status));
+  if (shown == RunFactors{}) return;
+  const std::unique_ptr<MeasurementStore> measurements = MeasurementsOf(pass);
+  if (measurements == nullptr) return;
+  // Read again: other jobs have ended meanwhile.
+  const std::string name = KeptProfileName(SignatureOf(job));
+  const Result<std::string> text = measurements->Read(name, kMaxKeptProfileBytes);
+  if (!text.ok()) return;
+  Result<KeptProfile> kept = DecodeKeptProfile(*text);
+  if (!kept.ok() || !LearnFromRun(*status.profile, shown, &*kept)) return;
+  (void)measurements->Write(name, EncodeKeptProfile(*kept));
 }
 
 }  // namespace lambdadnn

@@ -358,6 +358,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteReport&) 
         1);
     LDNN_RETURN_IF_ERROR(store->Put(key, AsBytes(text)));
     KeepStarts(pass);
+    KeepRunFactors(pass);
     return OkStatus();
   };
   const Status written = attempt();

@@ -212,8 +212,7 @@ Json MemoryOf(const JobSpec& spec, const WorkloadProfile& profile, const Plan& p
   }
   if (peak.server_bytes > 0) {
     memory["servers"] =
-        role(NeededServerMib(plan.aggregation, plan.parameters, limits.optimizer_state_vectors),
-             peak.server_bytes);
+        role(NeededServerMib(plan.aggregation, plan.parameters, limits), peak.server_bytes);
   }
   return memory;
 }

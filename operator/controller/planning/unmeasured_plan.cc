@@ -58,8 +58,7 @@ double KnownMib(const JobSpec& spec, const WorkloadFacts& facts, const Plan& pla
   const double vectors =
       kWorkerVectorCopies * static_cast<double>(facts.parameters) * sizeof(float);
   return (samples + vectors) / kMib +
-         ExchangeMibOfWorker(plan.aggregation, plan.parameters,
-                             BuildTrainingLimits(spec).optimizer_state_vectors);
+         ExchangeMibOfWorker(plan.aggregation, plan.parameters, BuildTrainingLimits(spec));
 }
 
 bool NamesAggregation(const AggregationSpec& aggregation) {

@@ -50,6 +50,7 @@ WorkloadProfile FullProfile() {
   profile.load_requests_per_sample = 0.002;
   profile.worker_bytes_per_sample = 40000;
   profile.residual = 0.02;
+  profile.run = {1.1, 0.9, 1.2, 1.3, 1.4, 0.8, 0.7};
   return profile;
 }
 

@@ -26,6 +26,23 @@ TEST(ExtendedModel, CountsWholeIterationsAndTheShortLastBatch) {
   EXPECT_DOUBLE_EQ(plan.predicted.seconds, 5.4);
 }
 
+TEST(ExtendedModel, FactorsOfEarlierRunsMultiplyItsTerms) {
+  PlannerInput input = Simple();
+  input.profile.evaluation_samples = 40;
+  input.profile.evaluation_rate = {.intercept = 20};
+  input.platform.store_request_seconds = 0.01;
+  const Prediction before = Predicted(input).predicted;
+  ASSERT_GT(before[Term::kCommunication], 0);
+  input.profile.run = {.compute = 2, .evaluation = 3, .store = 4, .store_workers = 9, .direct = 9};
+  const Prediction after = Predicted(input).predicted;
+  EXPECT_DOUBLE_EQ(after[Term::kCompute], 2 * before[Term::kCompute]);
+  EXPECT_NEAR(after[Term::kCommunication], 4 * before[Term::kCommunication], 1e-12);
+  EXPECT_DOUBLE_EQ(after[Term::kEvaluation], 3 * before[Term::kEvaluation]);
+  EXPECT_EQ(after[Term::kLoad], before[Term::kLoad]);
+  input.profile.run = {.store_workers = 9, .direct = 9, .direct_workers = 9};
+  EXPECT_EQ(Predicted(input).predicted.seconds, before.seconds) << "of other exchanges";
+}
+
 TEST(ExtendedModel, PartOfAnEpochIsRoundedUpToIterations) {
   PlannerInput input = Simple();
   input.limits.epochs = 0.6;  // 2.4 of 4 iterations

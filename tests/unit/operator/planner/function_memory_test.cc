@@ -56,21 +56,27 @@ TEST(FunctionMemory, ServersFitTheirShardsAndAShareOfACore) {
 
 TEST(FunctionMemory, AServerHoldsAsMuchAsArrivesAtATime) {
   constexpr int64_t kElements = (25 << 20);  // 100 MiB
-  const auto needed = [](int shards, int spread, std::vector<int> layers, int vectors = 0) {
+  const auto needed = [](int shards, int spread, std::vector<int> layers, int vectors = 0,
+                         bool clips = false) {
+    TrainingLimits limits;
+    limits.optimizer_state_vectors = vectors;
+    limits.clip_by_global_norm = clips;
     AggregationPlan plan;
     plan.shards = shards;
     plan.spread = spread;
     plan.layers = std::move(layers);
-    return NeededServerMib(plan, kElements, vectors);
+    return NeededServerMib(plan, kElements, limits);
   };
-  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 1}), 14 + 400 + 100);  // one worker, one shard
+  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 1}), 14 + 300 + 100);  // one worker, one shard
   EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}), 14 + 400 + 2 * 100);
   EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}, 2), 14 + 800 + 2 * 100);
   EXPECT_DOUBLE_EQ(needed(4, 1, {1, 8}), 14 + 400 + 2 * 25);
   EXPECT_DOUBLE_EQ(needed(10, 1, {1, 8}), 14 + 400 + 6 * 10);
   EXPECT_DOUBLE_EQ(needed(40, 1, {1, 8}), 14 + 400 + 8 * 2.5);
   EXPECT_DOUBLE_EQ(needed(4, 4, {1, 8}), 14 + 100 + 2 * 25);
-  EXPECT_DOUBLE_EQ(needed(40, 40, {1, 2}), 14 + 10 + 2 * 2.5);
+  EXPECT_DOUBLE_EQ(needed(40, 40, {1, 2}), 14 + 7.5 + 2 * 2.5) << "two children are never summed up";
+  EXPECT_DOUBLE_EQ(needed(40, 40, {1, 2}, 0, true), 14 + 10 + 2 * 2.5);
+  EXPECT_DOUBLE_EQ(needed(40, 40, {1, 2, 4}), 14 + 10 + 4 * 2.5) << "what a leaf writes is a sum";
 }
 
 }  // namespace

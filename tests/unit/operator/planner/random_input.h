@@ -67,6 +67,14 @@ inline void AddDataRequests(Chooser* choose, PlannerInput* input) {
   input->limits.keep_best = choose->Chance(0.3);
 }
 
+inline void AddRunFactors(Chooser* choose, WorkloadProfile* profile) {
+  RunFactors& run = profile->run;
+  for (double* const factor : {&run.compute, &run.evaluation, &run.alone, &run.store,
+                               &run.store_workers, &run.direct, &run.direct_workers}) {
+    if (choose->Chance(0.3)) *factor = choose->Real(0.25, 4);
+  }
+}
+
 inline PlannerInput RandomExtendedInput(uint64_t seed) {
   Chooser choose(seed);
   PlannerInput input;
@@ -152,6 +160,7 @@ inline PlannerInput RandomExtendedInput(uint64_t seed) {
   }
   AddShares(&choose, &input);
   AddDataRequests(&choose, &input);
+  AddRunFactors(&choose, &profile);
   return input;
 }
 

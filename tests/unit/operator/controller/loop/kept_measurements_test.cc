@@ -127,17 +127,54 @@ TEST_F(KeptMeasurementsTest, TheNextJobOfTheSameKindIsNotProfiled) {
                                       "lambdadnn/default/measurements/starts.json"));
   const std::string profile =
       ProfileKey().substr(std::string("lambdadnn/default/measurements/").size());
-  EXPECT_THAT(calls_, ElementsAre("read " + profile, "read starts.json", "write " + profile,
-                                  "read starts.json", "write starts.json"));
+  const std::string read = "read " + profile;
+  const std::string write = "write " + profile;
+  EXPECT_THAT(calls_, ElementsAre(read, "read starts.json", write, "read starts.json",
+                                  "write starts.json", read, write));
   EXPECT_EQ(Measures(JobNamed("second")), 0u);
-  EXPECT_THAT(calls_, ElementsAre("read " + profile, "read starts.json", "read starts.json",
-                                  "write starts.json"))
-      << "one write a job";
+  EXPECT_THAT(calls_, ElementsAre(read, "read starts.json", "read starts.json",
+                                  "write starts.json", read, write))
+      << "what the job showed";
   EXPECT_THAT(Unused(), IsEmpty());
   const WorkloadProfile first = *world_.Read("first").status.profile;
   const WorkloadProfile second = *world_.Read("second").status.profile;
   EXPECT_EQ(second.training_rate, first.training_rate);
   EXPECT_EQ(second.model_bytes, first.model_bytes);
+}
+
+TEST_F(KeptMeasurementsTest, WhatARunTookCorrectsTheNextPrediction) {
+  ASSERT_EQ(Measures(JobNamed("first")), 1u);
+  const Job first = world_.Read("first");
+  const RunFactors shown = DecodeKeptProfile(Text(ProfileKey()))->profile.run;
+  EXPECT_EQ(first.status.profile->run, RunFactors{}) << "it was predicted without";
+  ASSERT_GT(shown.compute, 0);
+  EXPECT_EQ(shown, RunFactors{.compute = shown.compute}) << "fake workers tell of nothing else";
+  ASSERT_EQ(Measures(JobNamed("second")), 0u);
+  const Job second = world_.Read("second");
+  EXPECT_EQ(second.status.profile->run, shown);
+  EXPECT_NEAR(second.status.plan->predicted[Term::kCompute],
+              shown.compute * first.status.plan->predicted[Term::kCompute], 1e-9);
+  // Both took the same, so that the second was predicted well.
+  EXPECT_NEAR(DecodeKeptProfile(Text(ProfileKey()))->profile.run.compute, shown.compute,
+              0.01 * shown.compute);
+}
+
+TEST_F(KeptMeasurementsTest, ARunThatStartedAgainShowsNothing) {
+  bool killed = false;
+  world_.Create(JobNamed("first"));
+  EXPECT_TRUE(world_.RunUntil(
+      [&] {
+        const Job job = world_.Read("default/first");
+        if (!killed && job.status.progress.iteration > 5 && job.status.profile) {
+          world_.functions.Kill(world_.functions.Live().back());
+          killed = true;
+        }
+        return IsFinished(job);
+      },
+      200));
+  ASSERT_TRUE(killed);
+  ASSERT_EQ(world_.Reason("Complete", "default/first"), "True/TrainingFinished");
+  EXPECT_EQ(DecodeKeptProfile(Text(ProfileKey()))->profile.run, RunFactors{});
 }
 
 struct OtherRow {
