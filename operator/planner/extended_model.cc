@@ -391,9 +391,9 @@ IterationTerms ExtendedModel::LeastIteration(const WorkerTerms& workers, int mem
                                              const AggregationOption& option,
                                              double fixed_seconds) const {
   const double compute_seconds = StepSeconds(workers, memory_mib, option, fixed_seconds);
-  const IterationTerms terms = WithReread(
-      {compute_seconds, ExchangeSeconds(workers, memory_mib, option, compute_seconds)}, workers,
-      memory_mib, option, compute_seconds);
+  const IterationTerms terms =
+      WithReread({compute_seconds, ExchangeSeconds(workers, memory_mib, option, compute_seconds)},
+                 workers, memory_mib, option, compute_seconds);
   // Which of the two a stall is in is not bounded.
   const double least = LeastRunFactor(option);
   return {terms.compute * least, terms.exchange * least};

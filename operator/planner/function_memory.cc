@@ -23,15 +23,16 @@ bool WritesSums(const AggregationPlan& plan, const TrainingLimits& limits) {
 // Without what a process is.
 double ServerDataMib(const AggregationPlan& plan, int64_t parameters,
                      const TrainingLimits& limits) {
+  // Beside a worker there is no copy for it: of what comes, and of the weights, which are its own.
+  const int own = plan.placement == Placement::kWorkers ? 1 : 0;
   // The weights that are written; over connections until they are read: of two iterations.
-  const double written = plan.transport == TransportKind::kDirect ? 2 : 1;
+  const double written = (plan.transport == TransportKind::kDirect ? 2 : 1) - own;
   const double bytes = static_cast<double>(parameters) * kFloatBytes;
   // The checkpoint that is being written has a copy of weights and optimizer state.
   const double state = 1 + limits.optimizer_state_vectors;
   const double copies = 2 * state + (WritesSums(plan, limits) ? 1 : 0) + written;
   const double shard_bytes = bytes / plan.shards;
-  // As many as any tree over the workers lets come; what comes from its own function is no copy.
-  const int own = plan.placement == Placement::kWorkers ? 1 : 0;
+  // As many as any tree over the workers lets come.
   const int64_t most = int64_t{plan.workers() - own} * plan.shards / plan.spread;
   const auto held =
       static_cast<double>(std::min(ArrivalsHeld(static_cast<int64_t>(shard_bytes)), most));

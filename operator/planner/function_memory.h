@@ -13,8 +13,9 @@ namespace lambdadnn {
 
 // Resident memory of a server function without shards. Beside it, it holds the weights and
 // optimizer state of its group's shards, a copy of both for the checkpoint that it writes, their
-// sum, the new weights that it hands on, and what has arrived of them (common/plan/arrivals.h).
-inline constexpr double kServerBaseMib = 14;
+// sum where one is written, the new weights that it hands on, and what has arrived of them
+// (common/plan/arrivals.h).
+inline constexpr double kServerBaseMib = 12.5;
 // Copies of the exchanged vector in a worker, none of which is in the profile's resting memory, as
 // the model and LibTorch's own gradients are: gradients of two iterations, and the shards in
 // flight; when it begins and ends, worker 0 has the first checkpoint and a file of the trained

@@ -152,14 +152,13 @@ void ActionExecutor::KeepStarts(Pass* pass) {
 void ActionExecutor::KeepRunFactors(Pass* pass) {
   const Job& job = pass->snapshot.job;
   const JobStatus& status = job.status;
-  const bool undisturbed = HasCondition(job, kConditionSuccessCriteriaMet) &&
-                           pass->snapshot.meter.usage.restarts == 0;
+  const bool undisturbed =
+      HasCondition(job, kConditionSuccessCriteriaMet) && pass->snapshot.meter.usage.restarts == 0;
   if (!undisturbed || !pass->memory->memo.profile_kept_on || !status.plan || !status.profile) {
     return;
   }
-  const RunFactors shown =
-      FactorsShown(*status.profile, status.execution.corrections, *status.plan,
-                   TimesSincePredicted(pass->memory->history, status));
+  const RunFactors shown = FactorsShown(*status.profile, status.execution.corrections, *status.plan,
+                                        TimesSincePredicted(pass->memory->history, status));
   if (shown == RunFactors{}) return;
   const std::unique_ptr<MeasurementStore> measurements = MeasurementsOf(pass);
   if (measurements == nullptr) return;

@@ -36,9 +36,8 @@ RunFactors FactorsShown(const WorkloadProfile& profile, const TimeFactors& corre
   shown.compute = Factor(OrOne(known.compute) * corrections.compute, took.compute,
                          predicted[Term::kCompute] * iterations);
   const double done = iterations / static_cast<double>(predicted.iterations);
-  shown.evaluation =
-      Factor(OrOne(known.evaluation) * corrections.compute * corrections.evaluation,
-             took.evaluation, predicted[Term::kEvaluation] * done);
+  shown.evaluation = Factor(OrOne(known.evaluation) * corrections.compute * corrections.evaluation,
+                            took.evaluation, predicted[Term::kEvaluation] * done);
   shown.ExchangeOf(plan.aggregation) =
       Factor(OrOne(known.ExchangeOf(plan.aggregation)) * corrections.exchange, took.exchange,
              predicted[Term::kCommunication] * iterations);

@@ -132,8 +132,8 @@ TEST_F(KeptMeasurementsTest, TheNextJobOfTheSameKindIsNotProfiled) {
   EXPECT_THAT(calls_, ElementsAre(read, "read starts.json", write, "read starts.json",
                                   "write starts.json", read, write));
   EXPECT_EQ(Measures(JobNamed("second")), 0u);
-  EXPECT_THAT(calls_, ElementsAre(read, "read starts.json", "read starts.json",
-                                  "write starts.json", read, write))
+  EXPECT_THAT(calls_, ElementsAre(read, "read starts.json", "read starts.json", "write starts.json",
+                                  read, write))
       << "what the job showed";
   EXPECT_THAT(Unused(), IsEmpty());
   const WorkloadProfile first = *world_.Read("first").status.profile;
