@@ -7,6 +7,7 @@ import pathlib
 import statistics
 import subprocess
 import tempfile
+import typing
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECORDS = ROOT / "tests/prediction/records"
@@ -21,6 +22,10 @@ WAYS = tuple((transport, placement)
              for transport in ("ObjectStore", "Direct") for placement in ("Dedicated", "Workers"))
 # Of a machine that does nothing else the probes before and after a run take the same time.
 PROBE_TOLERANCE = 0.05
+# Shorter phases are not told how far they are off.
+LEAST_PHASE = 0.05
+# Of the iterations that were predicted, after which a run's own estimate is compared with what was left.
+ESTIMATED_FROM = 0.1
 
 
 def configuration_name(model, data, epochs, functions, memory):
@@ -41,6 +46,17 @@ def is_disturbed(probes, quiet):
     return max(probes) > quiet * (1 + PROBE_TOLERANCE) or max(probes) > min(probes) * (1 + PROBE_TOLERANCE)
 
 
+def left_of(report):
+    """What a run's first estimate after a tenth of its iterations said of the seconds that were left, and these."""
+    before, iterations = report["beforePlan"], report["plan"]["iterations"]
+    begin = before["iterations"] + ESTIMATED_FROM * (iterations - before["iterations"])
+    for point in report["curves"]["estimates"]:
+        if point["iteration"] >= begin:
+            return {"left": {"estimated": point["seconds"] - point["time"],
+                             "actual": report["actual"]["seconds"] - point["time"]}}
+    return {}
+
+
 def run_of(report, probes, quiet):
     """What one run's report tells of it, raw."""
     before = report["beforePlan"]
@@ -50,7 +66,7 @@ def run_of(report, probes, quiet):
             "terms": {name: report["phases"][name] for name, _ in TERMS if name in report["phases"]},
             "workers": report["phases"]["workers"], "servers": report["phases"]["servers"],
             "latencies": report["store"]["latencies"],
-            "probeSeconds": probes, "disturbed": is_disturbed(probes, quiet)}
+            **left_of(report), "probeSeconds": probes, "disturbed": is_disturbed(probes, quiet)}
 
 
 def load(folder=RECORDS):
@@ -116,10 +132,18 @@ def spread_of(record):
     return max(seconds) / min(seconds) - 1
 
 
+class Errors(typing.NamedTuple):
+    """Of a plan; medians over the runs that count, but for `below`."""
+    total: float  # predicted / actual - 1
+    terms: dict  # (predicted - actual) / seconds in all
+    phases: dict  # predicted / actual - 1 of the terms that take at least LEAST_PHASE of the run
+    left: float | None  # estimated / actual - 1 of what was left after ESTIMATED_FROM
+    below: list  # of all runs, whether each stayed below its p50 and its p90
+
+
 def errors_of(lambdadnn, record):
-    """Medians over the runs that count: predicted / actual - 1 in all, and by term
-    (predicted - actual) / seconds in all. And of all runs, whether each stayed below its p50 and its p90."""
     totals, terms, below = [], {name: [] for name, _ in TERMS}, []
+    phases, left = {}, []
     counted = counted_runs(record)
     for run in record["runs"]:
         seconds, p90, predicted = predict(lambdadnn, record, run)
@@ -128,5 +152,12 @@ def errors_of(lambdadnn, record):
             continue
         totals.append(seconds / run["seconds"] - 1)
         for name, _ in TERMS:
-            terms[name].append((predicted[name] - run["terms"].get(name, 0)) / run["seconds"])
-    return statistics.median(totals), {name: statistics.median(each) for name, each in terms.items()}, below
+            actual = run["terms"].get(name, 0)
+            terms[name].append((predicted[name] - actual) / run["seconds"])
+            if actual >= LEAST_PHASE * run["seconds"]:
+                phases.setdefault(name, []).append(predicted[name] / actual - 1)
+        if "left" in run:
+            left.append(run["left"]["estimated"] / run["left"]["actual"] - 1)
+    return Errors(statistics.median(totals), {name: statistics.median(each) for name, each in terms.items()},
+                  {name: statistics.median(each) for name, each in phases.items()},
+                  statistics.median(left) if left else None, below)

@@ -26,24 +26,24 @@ MODELS = {"logistic": {"name": "logistic"}, "mlp": {"name": "mlp", "parameters":
 SAMPLES = {"small": 3000, "large": 12000}
 # (model, data, epochs, functions, memory in MiB, shards, layers of servers)
 PLANS = (
-    ("cnn", "large", 2, 1, 512, 1, [1]), ("cnn", "large", 2, 2, 512, 1, [1]), ("cnn", "large", 2, 1, 1024, 1, [1]),
-    ("cnn", "large", 2, 3, 384, 1, [1]), ("cnn", "large", 2, 4, 256, 1, [1, 2]), ("cnn", "small", 4, 2, 256, 1, [1]),
-    ("mlp", "large", 4, 1, 256, 1, [1]), ("mlp", "large", 4, 2, 512, 1, [1]), ("mlp", "large", 4, 2, 512, 2, [1]),
-    ("mlp", "large", 4, 4, 256, 2, [1]), ("mlp", "small", 8, 3, 256, 1, [1, 2]), ("mlp", "small", 8, 1, 1024, 2, [1]),
-    ("logistic", "large", 4, 2, 256, 1, [1]), ("logistic", "small", 10, 1, 512, 1, [1]),
-    ("logistic", "large", 4, 4, 256, 1, [1]),
-    ("cnn", "large", 2, 2, 768, 1, [1]), ("cnn", "large", 2, 2, 320, 2, [1]), ("cnn", "small", 4, 3, 384, 1, [1, 2]),
-    ("cnn", "small", 6, 1, 384, 1, [1]), ("mlp", "large", 4, 3, 512, 1, [1]), ("mlp", "large", 6, 2, 320, 4, [1]),
-    ("mlp", "small", 12, 2, 768, 1, [1]), ("mlp", "small", 8, 4, 384, 1, [1]),
-    ("logistic", "small", 10, 3, 512, 1, [1]),
+    ("cnn", "large", 6, 1, 512, 1, [1]), ("cnn", "large", 6, 2, 512, 1, [1]), ("cnn", "large", 6, 1, 1024, 1, [1]),
+    ("cnn", "large", 6, 3, 384, 1, [1]), ("cnn", "large", 6, 4, 256, 1, [1, 2]), ("cnn", "small", 12, 2, 256, 1, [1]),
+    ("mlp", "large", 12, 1, 256, 1, [1]), ("mlp", "large", 12, 2, 512, 1, [1]), ("mlp", "large", 12, 2, 512, 2, [1]),
+    ("mlp", "large", 12, 4, 256, 2, [1]), ("mlp", "small", 24, 3, 256, 1, [1, 2]),
+    ("mlp", "small", 24, 1, 1024, 2, [1]), ("logistic", "large", 12, 2, 256, 1, [1]),
+    ("logistic", "small", 30, 1, 512, 1, [1]), ("logistic", "large", 12, 4, 256, 1, [1]),
+    ("cnn", "large", 6, 2, 768, 1, [1]), ("cnn", "large", 6, 2, 320, 2, [1]), ("cnn", "small", 12, 3, 384, 1, [1, 2]),
+    ("cnn", "small", 18, 1, 384, 1, [1]), ("mlp", "large", 12, 3, 512, 1, [1]), ("mlp", "large", 18, 2, 320, 4, [1]),
+    ("mlp", "small", 36, 2, 768, 1, [1]), ("mlp", "small", 24, 4, 384, 1, [1]),
+    ("logistic", "small", 30, 3, 512, 1, [1]),
 )
 # Each of these with every transport and placement; shards, layers and server memory as the planner chooses.
 # (model, data, epochs, functions, memory in MiB)
 CONFIGURATIONS = (
-    ("cnn", "small", 4, 2, 256), ("cnn", "small", 4, 2, 512), ("cnn", "large", 2, 2, 768), ("cnn", "small", 4, 4, 256),
-    ("mlp", "small", 8, 2, 256), ("mlp", "small", 8, 2, 512), ("mlp", "large", 4, 2, 768), ("mlp", "small", 8, 4, 256),
-    ("mlp", "small", 8, 4, 384), ("logistic", "small", 10, 2, 256), ("logistic", "small", 10, 4, 384),
-    ("logistic", "large", 4, 3, 512),
+    ("cnn", "small", 12, 2, 256), ("cnn", "small", 12, 2, 512), ("cnn", "large", 6, 2, 768),
+    ("cnn", "small", 12, 4, 256), ("mlp", "small", 24, 2, 256), ("mlp", "small", 24, 2, 512),
+    ("mlp", "large", 12, 2, 768), ("mlp", "small", 24, 4, 256), ("mlp", "small", 24, 4, 384),
+    ("logistic", "small", 30, 2, 256), ("logistic", "small", 30, 4, 384), ("logistic", "large", 12, 3, 512),
 )
 PROBE_STEPS = 3_000_000
 

@@ -37,6 +37,16 @@ def coverage(name, below):
     return f"{name}: {shares[0]:.0%} of {len(below)} runs below p50, {shares[1]:.0%} below p90"
 
 
+def phase_summaries(errors):
+    """A line for each phase of some plans, and one for what their own estimates said early of what was left."""
+    lines = [summary(f"{SHORT[name]}, where it is at least {prediction_records.LEAST_PHASE:.0%} of the run",
+                     [of.phases[name] for of in errors if name in of.phases])
+             for name, _ in prediction_records.TERMS if any(name in of.phases for of in errors)]
+    left = [of.left for of in errors if of.left is not None]
+    return lines + ([summary(f"estimated after {prediction_records.ESTIMATED_FROM:.0%} of the iterations of what was "
+                             "left", left)] if left else [])
+
+
 def ways_of(lambdadnn, records):
     """Of each configuration that was run in every way of exchange: its name, the way that is predicted fastest from
     one profile, the one that was, and how much longer the former took."""
@@ -79,22 +89,23 @@ def replay(lambdadnn, folder):
              + "".join(f"{SHORT[name]:>9}" for name, _ in prediction_records.TERMS)]
     sums = []
     for place, those in prediction_records.by_place(records):
-        by_kind, below = {False: [], True: []}, {False: [], True: []}
+        by_kind, below, each = {False: [], True: []}, {False: [], True: []}, []
         for record in those:
-            total, terms, covered = prediction_records.errors_of(lambdadnn, record)
-            by_kind[record["heldOut"]].append(total)
-            below[record["heldOut"]] += covered
+            errors = prediction_records.errors_of(lambdadnn, record)
+            each.append(errors)
+            by_kind[record["heldOut"]].append(errors.total)
+            below[record["heldOut"]] += errors.below
             quiet = sum(not run["disturbed"] for run in record["runs"])
             spread = prediction_records.spread_of(record)
-            lines.append(f"{record['name']:{width}} {quiet:>3}/{len(record['runs'])} {spread:>7.1%} {total:>+8.1%}"
-                         + "".join(f"{terms[name]:>+9.1%}" for name, _ in prediction_records.TERMS)
+            lines.append(f"{record['name']:{width}} {quiet:>3}/{len(record['runs'])} {spread:>7.1%} {errors.total:>+8.1%}"
+                         + "".join(f"{errors.terms[name]:>+9.1%}" for name, _ in prediction_records.TERMS)
                          + ("  held out" if record["heldOut"] else ""))
         spreads = [prediction_records.spread_of(record) for record in those]
         sums += ["", *([f"on a {place}:"] if place != prediction_records.MACHINE else []),
                  summary("all", by_kind[False] + by_kind[True]), summary("fitted", by_kind[False]),
                  summary("held out", by_kind[True]),
                  coverage("all", below[False] + below[True]), coverage("fitted", below[False]),
-                 coverage("held out", below[True]),
+                 coverage("held out", below[True]), *phase_summaries(each),
                  f"repeats of one plan differ by: median {statistics.median(spreads):.1%}, worst {max(spreads):.1%}"]
     return lines + sums + choices(ways_of(lambdadnn, records))
 

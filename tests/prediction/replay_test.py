@@ -44,10 +44,12 @@ class Replay(unittest.TestCase):
 
     def test_what_took_what_was_predicted_has_no_error(self):
         self.write(self.exact())
-        total, terms, _ = prediction_records.errors_of(self.lambdadnn, prediction_records.load(self.folder)[0])
-        self.assertAlmostEqual(total, 0, delta=1e-6)
-        for name, error in terms.items():
+        errors = prediction_records.errors_of(self.lambdadnn, prediction_records.load(self.folder)[0])
+        self.assertAlmostEqual(errors.total, 0, delta=1e-6)
+        for name, error in [*errors.terms.items(), *errors.phases.items()]:
             self.assertAlmostEqual(error, 0, delta=1e-6, msg=name)
+        self.assertIn("computeSeconds", errors.phases)
+        self.assertIsNone(errors.left)
 
     def test_a_plan_is_predicted_with_the_way_to_exchange_that_it_had(self):
         run = self.exact()
@@ -65,12 +67,18 @@ class Replay(unittest.TestCase):
         run = self.exact()
         run["seconds"] *= 2
         run["terms"]["computeSeconds"] += run["seconds"] / 2
+        compute = run["terms"]["computeSeconds"]
+        run["left"] = {"estimated": 4.0, "actual": 5.0}
         self.write(run)
-        total, terms, _ = prediction_records.errors_of(self.lambdadnn, prediction_records.load(self.folder)[0])
-        self.assertAlmostEqual(total, -0.5, delta=1e-6)
-        self.assertAlmostEqual(terms["computeSeconds"], -0.5, delta=1e-6)
-        self.assertAlmostEqual(terms["communicationSeconds"], 0, delta=1e-6)
+        errors = prediction_records.errors_of(self.lambdadnn, prediction_records.load(self.folder)[0])
+        self.assertAlmostEqual(errors.total, -0.5, delta=1e-6)
+        self.assertAlmostEqual(errors.terms["computeSeconds"], -0.5, delta=1e-6)
+        self.assertAlmostEqual(errors.terms["communicationSeconds"], 0, delta=1e-6)
+        self.assertAlmostEqual(errors.phases["computeSeconds"], -run["seconds"] / 2 / compute, delta=1e-6)
         text = "\n".join(replay.replay(self.lambdadnn, self.folder))
+        self.assertIn("compute, where it is at least 5% of the run: median", text)
+        self.assertIn("estimated after 10% of the iterations of what was left: median 20.0%, worst -20.0% of 1 plans",
+                      text)
         self.assertIn(f"{NAME}   1/1    0.0%   -50.0%", text)
         self.assertIn("all: median 50.0%, worst -50.0% of 1 plans", text)
 
@@ -78,12 +86,12 @@ class Replay(unittest.TestCase):
         slow = self.exact(disturbed=True)
         slow["seconds"] *= 4
         self.write(self.exact(), slow, copy.deepcopy(slow))
-        total, _, _ = prediction_records.errors_of(self.lambdadnn, self.record)
+        total = prediction_records.errors_of(self.lambdadnn, self.record).total
         self.assertAlmostEqual(total, 0, delta=1e-6)
         self.assertIn("repeats of one plan differ by: median 300.0%, worst 300.0%",
                       replay.replay(self.lambdadnn, self.folder))
         self.write(slow)
-        total, _, _ = prediction_records.errors_of(self.lambdadnn, self.record)
+        total = prediction_records.errors_of(self.lambdadnn, self.record).total
         self.assertAlmostEqual(total, -0.75, delta=1e-6)
 
     def test_runs_below_p50_and_p90_are_counted(self):
@@ -114,6 +122,15 @@ class Replay(unittest.TestCase):
             with self.assertRaises(SystemExit) as ended:
                 prediction_records.load(self.folder)
             self.assertIn(f"{path} is no record of a plan", str(ended.exception))
+
+    def test_the_first_estimate_after_a_tenth_of_the_iterations_counts(self):
+        points = [{"iteration": iteration, "time": time, "seconds": 18.0}
+                  for iteration, time in ((1, 2.0), (19, 3.0), (21, 4.0), (60, 9.0))]
+        report = {"beforePlan": {"iterations": 10}, "plan": {"iterations": 110}, "actual": {"seconds": 20.0},
+                  "curves": {"estimates": points}}
+        self.assertEqual(prediction_records.left_of(report), {"left": {"estimated": 14.0, "actual": 16.0}})
+        report["curves"]["estimates"] = points[:2]
+        self.assertEqual(prediction_records.left_of(report), {})
 
     def test_a_machine_that_does_other_work_is_noticed(self):
         self.assertFalse(prediction_records.is_disturbed([1.02, 1.0], 1.0))
