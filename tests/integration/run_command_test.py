@@ -116,6 +116,13 @@ class RunCommand(unittest.TestCase):
                 break
         self.assertTrue(kept, "no measurement of this machine was good enough to be kept")
         self.assertEqual(measured(), (False, profile))
+        # What so many iterations take over what is predicted corrects the next prediction.
+        measured("--set", "spec.training.epochs=4")
+        again, corrected = measured()
+        self.assertFalse(again)
+        factors = {name for name in corrected if name.startswith("run")}
+        self.assertLess({"runComputeFactor", "runEvaluationFactor"}, factors)
+        self.assertEqual({name: value for name, value in corrected.items() if name not in factors}, profile)
         # Another model has never been measured, and who asks gets a new measurement.
         self.assertTrue(measured("--set", "spec.model.builtin={name: logistic}")[0])
         self.assertTrue(measured("--profile-again")[0])
