@@ -23,10 +23,11 @@ bool WritesSums(const AggregationPlan& plan, const TrainingLimits& limits) {
 // Without what a process is.
 double ServerDataMib(const AggregationPlan& plan, int64_t parameters,
                      const TrainingLimits& limits) {
-  // Beside a worker there is no copy for it: of what comes, and of the weights, which are its own.
+  // Beside a worker what comes from it is no copy, and neither are the weights, which are its own.
   const int own = plan.placement == Placement::kWorkers ? 1 : 0;
-  // The weights that are written; over connections until they are read: of two iterations.
-  const double written = (plan.transport == TransportKind::kDirect ? 2 : 1) - own;
+  // The weights that are written; over connections until nobody may ask for them: those before, and
+  // while some shards of these are written, those before them.
+  const double written = plan.transport == TransportKind::kDirect ? 3 : 1 - own;
   const double bytes = static_cast<double>(parameters) * kFloatBytes;
   // The checkpoint that is being written has a copy of weights and optimizer state.
   const double state = 1 + limits.optimizer_state_vectors;

@@ -113,7 +113,7 @@ TEST(DirectTransport, WhatWasWrittenStaysInMemory) {
   EXPECT_EQ(ExchangeMibOfWorker(plan, kParameters, {}), 0);
   plan.transport = TransportKind::kDirect;
   EXPECT_EQ(ExchangeMibOfWorker(plan, kParameters, {}), 0) << "what it wrote is its gradient";
-  EXPECT_EQ(NeededServerMib(plan, kParameters, {}), stored + 100);
+  EXPECT_EQ(NeededServerMib(plan, kParameters, {}), stored + 200);
   plan.placement = Placement::kWorkers;
   plan.layers = {1, 1};
   plan.transport = TransportKind::kObjectStore;
