@@ -52,6 +52,11 @@ struct PhaseUsages {
     for (const PhaseUsage& phase : phases) sum += phase.wall_seconds;
     return sum;
   }
+  // Of a worker's exchange.
+  double ExchangeWallSeconds() const {
+    return (*this)[Phase::kPush].wall_seconds + (*this)[Phase::kWait].wall_seconds +
+           (*this)[Phase::kPull].wall_seconds;
+  }
   // Adds `share` of the seconds, and all requests.
   void Add(const PhaseUsages& other, double share) {
     for (size_t i = 0; i < kPhaseCount; ++i) {

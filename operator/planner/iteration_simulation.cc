@@ -36,6 +36,13 @@ constexpr double kNothing = 1e-12;
 // Periods of different groups begin at any time.
 constexpr double kGoldenRatio = 0.6180339887498949;
 
+// Linux gives a control group's quota to processors in slices of so many CPU seconds
+// (sched_cfs_bandwidth_slice_us). The threads that push a gradient run on another one than the step
+// before: what the step's processor has left is not theirs until it gives it back. Recorded runs
+// are predicted best with half of it.
+constexpr double kSliceSeconds = 0.005;
+constexpr double kKeptOfSlice = 0.5;
+
 // CPU time of a control group.
 struct Quota {
   double share = 1;
@@ -43,9 +50,10 @@ struct Quota {
   double most = 0;    // that can be kept
   double budget = 0;  // CPU seconds until the next refill
   double refill_at = 0;
+  bool is_elsewhere = false;  // the budget, until the next refill
 
   bool limited() const { return share < 1; }
-  bool IsUsedUp() const { return limited() && budget <= kNothing; }
+  bool IsUsedUp() const { return limited() && (is_elsewhere || budget <= kNothing); }
 };
 
 // From 0 to 1: each of a row of numbers far from those before (the golden ratio's multiples).
@@ -381,8 +389,12 @@ class Simulation {
   void Refill(Quota& function) const {
     if (!function.limited() || now_ + kNothing < function.refill_at) return;
     const double periods = 1 + std::floor((now_ + kNothing - function.refill_at) / period_);
-    function.budget = std::min(function.budget + periods * function.quota, function.most);
+    // Slices do not end with a period.
+    const double slice = function.is_elsewhere ? std::max(0.0, function.budget) : 0;
+    function.budget =
+        slice + std::min(function.budget - slice + periods * function.quota, function.most);
     function.refill_at += periods * period_;
+    function.is_elsewhere = false;
   }
 
   static bool IsRoot(const Role& role) { return role.level > 0 && role.parents[0] == kNobody; }
@@ -459,6 +471,7 @@ class Simulation {
         break;
       case Stage::kStep:
         role.step_seconds += now_ - role.step_began;
+        KeepSlice(FunctionOf(role));
         Begin(role, Stage::kPush);
         break;
       case Stage::kPush:
@@ -482,6 +495,13 @@ class Simulation {
         BeginStep(role);
         break;
     }
+  }
+
+  // With the processor of a step that has ended.
+  void KeepSlice(Quota& function) const {
+    const double slices = std::ceil(work_.step_cpu / kSliceSeconds);
+    const double left = slices * kSliceSeconds - work_.step_cpu;
+    function.is_elsewhere = function.limited() && function.budget <= kKeptOfSlice * left;
   }
 
   void EndPush(Role& role) {

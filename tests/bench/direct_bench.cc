@@ -76,9 +76,7 @@ Seconds Measure(Runtime& runtime, int workers, int megabytes, bool tls) {
       std::fprintf(stderr, "%s: %s\n", role.c_str(), record.error.ToString().c_str());
       std::exit(4);
     }
-    for (const Phase phase : {Phase::kPush, Phase::kWait, Phase::kPull}) {
-      seconds.exchange += record.phases[phase].wall_seconds / iterations / workers;
-    }
+    seconds.exchange += record.phases.ExchangeWallSeconds() / iterations / workers;
     seconds.iteration += record.phases[Phase::kCompute].wall_seconds / iterations / workers;
   }
   seconds.iteration += seconds.exchange;

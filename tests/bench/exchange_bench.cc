@@ -88,9 +88,7 @@ Exchanged Exchange(SliceHarness& harness, int workers) {
   for (const auto& [role, record] : result.records) {
     exchanged.store += record.store;
     if (!role.starts_with("worker")) continue;
-    for (const Phase phase : {Phase::kPush, Phase::kWait, Phase::kPull}) {
-      exchanged.seconds += record.phases[phase].wall_seconds / kIterations / workers;
-    }
+    exchanged.seconds += record.phases.ExchangeWallSeconds() / kIterations / workers;
   }
   return exchanged;
 }

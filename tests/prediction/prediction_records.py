@@ -121,6 +121,30 @@ def predict(lambdadnn, record, run):
         name: float(predicted.get(name, 0)) * (iterations if each else 1) for name, each in TERMS}
 
 
+def exchange_factor_of(record):
+    """The number of a profile by which such a plan's exchange is multiplied (RunFactors)."""
+    ran = record["plan"]["aggregation"]
+    serves = ran.get("placement", "Dedicated") == "Workers"
+    if serves and record["plan"]["functions"] == 1:
+        return "runAloneFactor"
+    return ("runDirect" if ran.get("transport") == "Direct" else "runStore") + ("Workers" if serves else "") + "Factor"
+
+
+def next_error_of(lambdadnn, record):
+    """Median of predicted / actual - 1 of runs, each predicted by the profile of the run before it and by what that
+    run showed of the model (run_learning.h); None for fewer than two."""
+    errors, runs = [], counted_runs(record)
+    for run, following in zip(runs, runs[1:], strict=False):
+        predicted = predict(lambdadnn, record, run)[2]
+        shown = {name: run["terms"].get(term, 0) / predicted[term]
+                 for name, term in (("runComputeFactor", "computeSeconds"),
+                                    ("runEvaluationFactor", "evaluationSeconds"),
+                                    (exchange_factor_of(record), "communicationSeconds")) if predicted[term] > 0}
+        profile = run["profile"] | {name: str(factor) for name, factor in shown.items() if factor > 0}
+        errors.append(predict(lambdadnn, record, {**run, "profile": profile})[0] / following["seconds"] - 1)
+    return statistics.median(errors) if errors else None
+
+
 def counted_runs(record):
     """Those that were not disturbed; all, if each was."""
     return [run for run in record["runs"] if not run["disturbed"]] or record["runs"]

@@ -97,16 +97,20 @@ def replay(lambdadnn, folder):
             below[record["heldOut"]] += errors.below
             quiet = sum(not run["disturbed"] for run in record["runs"])
             spread = prediction_records.spread_of(record)
-            lines.append(f"{record['name']:{width}} {quiet:>3}/{len(record['runs'])} {spread:>7.1%} {errors.total:>+8.1%}"
+            lines.append(f"{record['name']:{width}} {quiet:>3}/{len(record['runs'])} {spread:>7.1%} "
+                         f"{errors.total:>+8.1%}"
                          + "".join(f"{errors.terms[name]:>+9.1%}" for name, _ in prediction_records.TERMS)
                          + ("  held out" if record["heldOut"] else ""))
         spreads = [prediction_records.spread_of(record) for record in those]
+        following = [prediction_records.next_error_of(lambdadnn, record) for record in those]
         sums += ["", *([f"on a {place}:"] if place != prediction_records.MACHINE else []),
                  summary("all", by_kind[False] + by_kind[True]), summary("fitted", by_kind[False]),
                  summary("held out", by_kind[True]),
                  coverage("all", below[False] + below[True]), coverage("fitted", below[False]),
                  coverage("held out", below[True]), *phase_summaries(each),
-                 f"repeats of one plan differ by: median {statistics.median(spreads):.1%}, worst {max(spreads):.1%}"]
+                 f"repeats of one plan differ by: median {statistics.median(spreads):.1%}, worst {max(spreads):.1%}",
+                 summary("the next run, by what one run has shown", [error for error in following
+                                                                     if error is not None])]
     return lines + sums + choices(ways_of(lambdadnn, records))
 
 

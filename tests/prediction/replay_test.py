@@ -82,6 +82,26 @@ class Replay(unittest.TestCase):
         self.assertIn(f"{NAME}   1/1    0.0%   -50.0%", text)
         self.assertIn("all: median 50.0%, worst -50.0% of 1 plans", text)
 
+    def test_what_a_run_has_shown_corrects_the_next_prediction(self):
+        twice = self.exact()
+        for name in ("computeSeconds", "communicationSeconds"):
+            twice["seconds"] += twice["terms"][name]
+            twice["terms"][name] *= 2
+        self.write(twice)
+        self.assertIsNone(prediction_records.next_error_of(self.lambdadnn, self.record))
+        self.write(twice, copy.deepcopy(twice))
+        self.assertAlmostEqual(prediction_records.next_error_of(self.lambdadnn, self.record), 0, delta=1e-6)
+        self.assertIn("the next run, by what one run has shown: median 0.0%, worst -0.0% of 1 plans",
+                      [line.replace("+", "-") for line in replay.replay(self.lambdadnn, self.folder)])
+
+    def test_the_factor_of_an_exchange_is_that_of_its_way(self):
+        ways = {("ObjectStore", "Dedicated", 1): "runStoreFactor", ("ObjectStore", "Workers", 1): "runAloneFactor",
+                ("ObjectStore", "Workers", 2): "runStoreWorkersFactor", ("Direct", "Dedicated", 2): "runDirectFactor",
+                ("Direct", "Workers", 2): "runDirectWorkersFactor"}
+        for (transport, placement, functions), name in ways.items():
+            plan = {"functions": functions, "aggregation": {"transport": transport, "placement": placement}}
+            self.assertEqual(prediction_records.exchange_factor_of({"plan": plan}), name)
+
     def test_disturbed_runs_count_only_where_there_are_no_others(self):
         slow = self.exact(disturbed=True)
         slow["seconds"] *= 4

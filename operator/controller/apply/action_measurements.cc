@@ -36,22 +36,18 @@ std::optional<Kept> Decoded(const Result<std::string>& text,
 // what was before.
 RunTimes TimesSincePredicted(const JobHistory& history, const JobStatus& status) {
   const PhaseUsages spent = history.times_spent().workers;
-  const std::optional<TimesBefore>& before = history.times_before();
   const std::vector<PlanRecord>& plans = status.plan_history;
   const int64_t begin = plans.empty() ? 0 : plans.back().prediction_begin().iteration;
-  if (begin > 0 && !before) return {};
-  const auto since = [&](std::initializer_list<Phase> phases) {
-    double seconds = 0;
-    for (const Phase phase : phases) {
-      seconds += spent[phase].wall_seconds;
-      if (before) seconds -= before->spent.workers[phase].wall_seconds;
-    }
-    return seconds;
+  if (begin > 0 && !history.times_before()) return {};
+  const PhaseUsages before =
+      history.times_before() ? history.times_before()->spent.workers : PhaseUsages();
+  const auto since = [&](Phase phase) {
+    return spent[phase].wall_seconds - before[phase].wall_seconds;
   };
   return {.iterations = status.progress.iteration - begin,
-          .compute = since({Phase::kCompute}),
-          .exchange = since({Phase::kPush, Phase::kWait, Phase::kPull}),
-          .evaluation = since({Phase::kEvaluate})};
+          .compute = since(Phase::kCompute),
+          .exchange = spent.ExchangeWallSeconds() - before.ExchangeWallSeconds(),
+          .evaluation = since(Phase::kEvaluate)};
 }
 
 }  // namespace

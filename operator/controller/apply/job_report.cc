@@ -178,7 +178,7 @@ Json TermsOf(const TimesSpent& spent) {
       {Term::kColdStart, spent.cold_start},
       {Term::kLoad, std::max(0.0, wall(Phase::kLoad) - spent.reload)},
       {Term::kCompute, wall(Phase::kCompute)},
-      {Term::kCommunication, wall(Phase::kPush) + wall(Phase::kWait) + wall(Phase::kPull)},
+      {Term::kCommunication, spent.workers.ExchangeWallSeconds()},
       {Term::kEvaluation, wall(Phase::kEvaluate)},
       {Term::kCheckpoint, spent.checkpoint},
       {Term::kSliceOverhead, spent.reload}};

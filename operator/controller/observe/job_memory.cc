@@ -275,10 +275,9 @@ void JobMemory::AddRecord(SliceFact* slice, const Job& job, const Platform& plat
   ChargeSlice(slice, platform);
   OnlineEstimate& estimate = observations.estimate;
   if (slice->role.kind == RoleKind::kWorker && slice->plan_revision == estimate.revision()) {
-    const auto spent = [&](Phase phase) { return record.phases[phase].wall_seconds; };
-    estimate.ObserveSlice(record.next_iteration - slice->first_iteration, spent(Phase::kCompute),
-                          spent(Phase::kPush) + spent(Phase::kWait) + spent(Phase::kPull),
-                          Workers(job));
+    estimate.ObserveSlice(record.next_iteration - slice->first_iteration,
+                          record.phases[Phase::kCompute].wall_seconds,
+                          record.phases.ExchangeWallSeconds(), Workers(job));
   }
   Json event = EventBase("slice", job, Time(now));
   event["uid"] = slice->instance_uid;

@@ -22,7 +22,7 @@ void StepsAlone::ObserveLine(const std::string& invocation, const ToldPhases& to
   };
   iterations_ += done;
   compute_ += spent(Phase::kCompute);
-  exchange_ += spent(Phase::kPush) + spent(Phase::kWait) + spent(Phase::kPull);
+  exchange_ += told.phases.ExchangeWallSeconds() - last->second.phases.ExchangeWallSeconds();
   // A line that comes again tells of nothing.
   if (evaluated && spent(Phase::kEvaluate) > 0) {
     ++evaluations_;

@@ -68,6 +68,18 @@ TEST(IterationSimulation, ABurstKeepsWhatTheWaitLeavesOver) {
   EXPECT_GT(without, 0.04);
 }
 
+// Two iterations fit into the 5 ms of a period. In proportion to their CPU time steps would have
+// 14 / 22 of the stalls, 5.6 of 8.8 ms in all.
+TEST(IterationSimulation, WhatAStepLeavesOfItsSliceIsNotThereForItsPush) {
+  const CpuLimits limits{.worker_share = 0.25, .period_seconds = 0.02};
+  const IterationWork work{.step_cpu = 0.0014,
+                           .exchange = {.worker_push = 0.0004, .worker_pull = 0.0004}};
+  const SimulatedIteration simulated = SimulateIteration(PlanOf({1, 1}), work, limits);
+  EXPECT_NEAR(simulated.seconds, 0.0088, 0.0008);
+  EXPECT_LT(simulated.compute_seconds, 0.0035);
+  EXPECT_GE(simulated.compute_seconds, 0.0014);
+}
+
 TEST(IterationSimulation, WorkersThatShareACoreComputeInTurns) {
   CpuLimits limits;
   limits.cores = 1;
