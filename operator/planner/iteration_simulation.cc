@@ -39,7 +39,7 @@ constexpr double kGoldenRatio = 0.6180339887498949;
 // Linux gives a control group's quota to processors in slices of so many CPU seconds
 // (sched_cfs_bandwidth_slice_us). The threads that push a gradient run on another one than the step
 // before: what the step's processor has left is not theirs until it gives it back. Recorded runs
-// are predicted best with half of it.
+// are predicted best with half of it, and for short steps with as much as they took.
 constexpr double kSliceSeconds = 0.005;
 constexpr double kKeptOfSlice = 0.5;
 
@@ -501,7 +501,8 @@ class Simulation {
   void KeepSlice(Quota& function) const {
     const double slices = std::ceil(work_.step_cpu / kSliceSeconds);
     const double left = slices * kSliceSeconds - work_.step_cpu;
-    function.is_elsewhere = function.limited() && function.budget <= kKeptOfSlice * left;
+    const double kept = std::min(kKeptOfSlice * left, work_.step_cpu);
+    function.is_elsewhere = function.limited() && function.budget <= kept;
   }
 
   void EndPush(Role& role) {
