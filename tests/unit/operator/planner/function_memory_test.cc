@@ -47,8 +47,8 @@ TEST(FunctionMemory, ServersFitTheirShardsAndAShareOfACore) {
   EXPECT_EQ(server_mib(), 256);  // 250 milli-CPU
   input.aggregation.spread = 1;
   input.profile.model_bytes = 100 << 20;
-  // 12.5 + 4 x 100 (weights, these again as they are handed on and in the checkpoint, sum), and what
-  // arrives.
+  // 12.5 + 4 x 100 (weights, these again as they are handed on and in the checkpoint, sum), and
+  // what arrives.
   EXPECT_EQ(server_mib(), 512);
   input.limits.optimizer_state_vectors = 2;
   EXPECT_EQ(server_mib(), 896);
