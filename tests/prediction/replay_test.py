@@ -83,6 +83,7 @@ class Replay(unittest.TestCase):
         self.assertIn("all: median 50.0%, worst -50.0% of 1 plans", text)
 
     def test_what_a_run_has_shown_corrects_the_next_prediction(self):
+        self.record["plan"]["aggregation"] = {**AGGREGATION, "transport": "ObjectStore", "placement": "Dedicated"}
         twice = self.exact()
         for name in ("computeSeconds", "communicationSeconds"):
             twice["seconds"] += twice["terms"][name]
