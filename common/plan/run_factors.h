@@ -26,6 +26,13 @@ struct RunFactors {
   friend bool operator==(const RunFactors&, const RunFactors&) = default;
 };
 
+// Each of them.
+inline constexpr double RunFactors::* kRunFactors[] = {
+    &RunFactors::compute,        &RunFactors::evaluation,    &RunFactors::alone,
+    &RunFactors::store,          &RunFactors::store_workers, &RunFactors::direct,
+    &RunFactors::direct_workers,
+};
+
 // As a multiplier: 1 where no run has shown it.
 inline double OrOne(double factor) { return factor > 0 ? factor : 1; }
 

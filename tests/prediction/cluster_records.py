@@ -46,15 +46,14 @@ class ClusterRecords(OnPods):
         cls.measured = None
 
     def one_run(self, name, wanted):
-        """Its report. What earlier runs measured lies below another prefix."""
+        """What earlier runs measured lies below another prefix."""
         before = record.probe()
         self.create_of(name, wanted, prefix=name)
         self.complete(name)
-        report = self.report(name)
-        run = prediction_records.run_of(report, [before, record.probe()], self.quiet)
+        run = prediction_records.run_of(self.report(name), [before, record.probe()], self.quiet)
         self.remove(name)
         print(f"{name}: {run['seconds']:.1f} s{', disturbed' if run['disturbed'] else ''}", flush=True)
-        return report, run
+        return run
 
 
 def recorded(name, configuration, aggregation):
@@ -64,9 +63,8 @@ def recorded(name, configuration, aggregation):
         job, runs = record.job_of(configuration, aggregation), []
         with self.other_operator(self.measured):
             for number in range(RUNS):
-                report, run = self.one_run(f"{name}-{number}".lower(), job["spec"])
-                runs.append(run)
-        record.write(FOLDER, f"cluster-{name}", job, json.loads(self.measured), report["plan"], runs,
+                runs.append(self.one_run(f"{name}-{number}".lower(), job["spec"]))
+        record.write(FOLDER, f"cluster-{name}", job, json.loads(self.measured), runs,
                      place=prediction_records.CLUSTER)
     return test
 

@@ -61,6 +61,9 @@ def run_of(report, probes, quiet):
     """What one run's report tells of it, raw."""
     before = report["beforePlan"]
     return {"profile": report["profile"],
+            # Of each run, as the planner may choose another one by another profile where the job leaves it a choice.
+            "plan": {key: report["plan"][key] for key in ("functions", "memory", "serverMemory", "aggregation")
+                     if key in report["plan"]},
             "seconds": report["actual"]["seconds"] - before["seconds"],
             "cost": report["actual"]["cost"] - before["cost"],
             "terms": {name: report["phases"][name] for name, _ in TERMS if name in report["phases"]},
@@ -78,10 +81,10 @@ def load(folder=RECORDS):
             name, runs = record["name"], record["runs"]
             assert record.get("place", MACHINE) in (MACHINE, CLUSTER)
             assert name == path.stem and runs and record["heldOut"] == is_held_out(name)
-            for part in (record["job"], record["platform"], record["plan"]["functions"], record["plan"]["memory"]):
-                assert part
+            assert record["job"] and record["platform"]
             for run in runs:
                 assert run["seconds"] > 0 and run["profile"] and run["terms"]
+                assert run["plan"]["functions"] and run["plan"]["memory"]
         except (AssertionError, KeyError, TypeError, ValueError) as error:
             raise SystemExit(f"error: {path} is no record of a plan ({error!r}); record it anew") from None
         records.append(record)
@@ -102,8 +105,8 @@ def predict(lambdadnn, record, run):
     job["spec"]["profile"] = run["profile"]
     # Those that say nothing of it ran when functions did not connect to each other.
     job["spec"].setdefault("peerChannel", "None")
-    # What the plan's way to exchange was, also where the job left it open and this version would choose another.
-    ran = record["plan"]["aggregation"]
+    # What the run's way to exchange was, also where the job left it open and this version would choose another.
+    ran = run["plan"]["aggregation"]
     job["spec"]["aggregation"] |= {key: ran[key] for key in ("transport", "placement", "spread") if key in ran}
     with tempfile.TemporaryDirectory(prefix="lambdadnn-replay-") as folder:
         job_file, platform_file = pathlib.Path(folder, "job.json"), pathlib.Path(folder, "platform.json")
@@ -121,11 +124,11 @@ def predict(lambdadnn, record, run):
         name: float(predicted.get(name, 0)) * (iterations if each else 1) for name, each in TERMS}
 
 
-def exchange_factor_of(record):
+def exchange_factor_of(plan):
     """The number of a profile by which such a plan's exchange is multiplied (RunFactors)."""
-    ran = record["plan"]["aggregation"]
+    ran = plan["aggregation"]
     serves = ran.get("placement", "Dedicated") == "Workers"
-    if serves and record["plan"]["functions"] == 1:
+    if serves and plan["functions"] == 1:
         return "runAloneFactor"
     return ("runDirect" if ran.get("transport") == "Direct" else "runStore") + ("Workers" if serves else "") + "Factor"
 
@@ -139,9 +142,9 @@ def next_error_of(lambdadnn, record):
         shown = {name: run["terms"].get(term, 0) / predicted[term]
                  for name, term in (("runComputeFactor", "computeSeconds"),
                                     ("runEvaluationFactor", "evaluationSeconds"),
-                                    (exchange_factor_of(record), "communicationSeconds")) if predicted[term] > 0}
+                                    (exchange_factor_of(run["plan"]), "communicationSeconds")) if predicted[term] > 0}
         profile = run["profile"] | {name: str(factor) for name, factor in shown.items() if factor > 0}
-        errors.append(predict(lambdadnn, record, {**run, "profile": profile})[0] / following["seconds"] - 1)
+        errors.append(predict(lambdadnn, record, {**following, "profile": profile})[0] / following["seconds"] - 1)
     return statistics.median(errors) if errors else None
 
 

@@ -24,18 +24,21 @@ import prediction_records
 MODELS = {"logistic": {"name": "logistic"}, "mlp": {"name": "mlp", "parameters": {"hidden": [256]}},
           "cnn": {"name": "cnn"}}
 SAMPLES = {"small": 3000, "large": 12000}
-# (model, data, epochs, functions, memory in MiB, shards, layers of servers)
+STORE, STORE_WORKERS, DIRECT, DIRECT_WORKERS = prediction_records.WAYS
+# (model, data, epochs, functions, memory in MiB, shards, layers of servers, way of exchange)
 PLANS = (
-    ("cnn", "large", 6, 1, 512, 1, [1]), ("cnn", "large", 6, 2, 512, 1, [1]), ("cnn", "large", 6, 1, 1024, 1, [1]),
-    ("cnn", "large", 6, 3, 384, 1, [1]), ("cnn", "large", 6, 4, 256, 1, [1, 2]), ("cnn", "small", 12, 2, 256, 1, [1]),
-    ("mlp", "large", 12, 1, 256, 1, [1]), ("mlp", "large", 12, 2, 512, 1, [1]), ("mlp", "large", 12, 2, 512, 2, [1]),
-    ("mlp", "large", 12, 4, 256, 2, [1]), ("mlp", "small", 24, 3, 256, 1, [1, 2]),
-    ("mlp", "small", 24, 1, 1024, 2, [1]), ("logistic", "large", 12, 2, 256, 1, [1]),
-    ("logistic", "small", 30, 1, 512, 1, [1]), ("logistic", "large", 12, 4, 256, 1, [1]),
-    ("cnn", "large", 6, 2, 768, 1, [1]), ("cnn", "large", 6, 2, 320, 2, [1]), ("cnn", "small", 12, 3, 384, 1, [1, 2]),
-    ("cnn", "small", 18, 1, 384, 1, [1]), ("mlp", "large", 12, 3, 512, 1, [1]), ("mlp", "large", 18, 2, 320, 4, [1]),
-    ("mlp", "small", 36, 2, 768, 1, [1]), ("mlp", "small", 24, 4, 384, 1, [1]),
-    ("logistic", "small", 30, 3, 512, 1, [1]),
+    ("cnn", "large", 6, 1, 512, 1, [1], STORE), ("cnn", "large", 6, 2, 512, 2, [1], DIRECT_WORKERS),
+    ("cnn", "large", 6, 1, 1024, 1, [1], STORE_WORKERS), ("cnn", "large", 6, 3, 384, 1, [1], DIRECT),
+    ("cnn", "large", 6, 4, 256, 1, [1, 2], STORE), ("cnn", "small", 12, 2, 256, 1, [1], DIRECT_WORKERS),
+    ("mlp", "large", 12, 1, 256, 1, [1], DIRECT), ("mlp", "large", 12, 2, 512, 1, [1], STORE),
+    ("mlp", "large", 12, 2, 512, 2, [1], DIRECT_WORKERS), ("mlp", "large", 12, 4, 256, 2, [1], STORE),
+    ("mlp", "small", 24, 3, 256, 1, [1, 2], DIRECT), ("mlp", "small", 24, 1, 1024, 2, [1], STORE),
+    ("logistic", "large", 12, 2, 256, 1, [1], STORE_WORKERS), ("logistic", "small", 30, 1, 512, 1, [1], STORE),
+    ("logistic", "large", 12, 4, 256, 1, [1], DIRECT), ("cnn", "large", 6, 2, 768, 1, [1], STORE),
+    ("cnn", "large", 6, 2, 320, 2, [1], DIRECT), ("cnn", "small", 12, 3, 384, 1, [1, 2], STORE_WORKERS),
+    ("cnn", "small", 18, 1, 384, 1, [1], DIRECT_WORKERS), ("mlp", "large", 12, 3, 512, 3, [1], DIRECT_WORKERS),
+    ("mlp", "large", 18, 2, 320, 4, [1], STORE), ("mlp", "small", 36, 2, 768, 1, [1], STORE_WORKERS),
+    ("mlp", "small", 24, 4, 384, 4, [1], DIRECT_WORKERS), ("logistic", "small", 30, 3, 512, 1, [1], DIRECT),
 )
 # Each of these with every transport and placement; shards, layers and server memory as the planner chooses.
 # (model, data, epochs, functions, memory in MiB)
@@ -63,13 +66,16 @@ def quiet_probe():
 
 def named_plan(plan):
     """Its name, its configuration, and what spec.aggregation is; `plan` as one of PLANS."""
-    *configuration, shards, layers = plan
-    return (f"{prediction_records.configuration_name(*configuration)}-k{shards}-l{'-'.join(map(str, layers))}",
-            configuration, {"shards": shards, "layers": [*layers, configuration[3]], "serverMemory": "256Mi"})
+    *configuration, shards, layers, way = plan
+    name, _, aggregation = named_way(configuration, *way)
+    aggregation |= {"shards": shards, "layers": [*layers, configuration[3]]}
+    if aggregation["placement"] == "Dedicated":
+        aggregation["serverMemory"] = "256Mi"
+    return f"{name}-k{shards}-l{'-'.join(map(str, layers))}", configuration, aggregation
 
 
 def named_way(configuration, transport, placement):
-    """The same of one way to exchange."""
+    """The same of one way to exchange, whose shards and layers are the planner's."""
     name = prediction_records.configuration_name(*configuration)
     return (prediction_records.name_of_way(name, transport, placement), configuration,
             {"transport": transport, "placement": placement})
@@ -109,13 +115,10 @@ def run(options, job, folder, *more, environment=None):
     return json.loads((out / "report.json").read_text()), json.loads((out / "platform.json").read_text())
 
 
-def write(folder, name, job, platform, chosen, runs, **more):
-    """A record; `chosen` is the plan of a report."""
+def write(folder, name, job, platform, runs, **more):
+    """A record."""
     text = json.dumps({"name": name, "heldOut": prediction_records.is_held_out(name), **more, "job": job,
-                       "platform": platform,
-                       "plan": {key: chosen[key] for key in ("functions", "memory", "serverMemory", "aggregation")
-                                if key in chosen},
-                       "runs": runs}, indent=1)
+                       "platform": platform, "runs": runs}, indent=1)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(text + "\n")
 
@@ -128,7 +131,7 @@ def record(options, name, job, quiet):
             report, platform = run(options, job, pathlib.Path(folder))
             runs.append(prediction_records.run_of(report, [before, probe()], quiet))
         print(f"{name}: {runs[-1]['seconds']:.1f} s{', disturbed' if runs[-1]['disturbed'] else ''}", flush=True)
-    write(options.records, name, job, platform, report["plan"], runs)
+    write(options.records, name, job, platform, runs)
 
 
 def main():

@@ -57,8 +57,9 @@ def ways_of(lambdadnn, records):
                  for way in prediction_records.WAYS}
         if None in those.values():
             continue
-        (profiled, *_) = prediction_records.counted_runs(those[prediction_records.WAYS[0]])
-        predicted = {way: prediction_records.predict(lambdadnn, record, profiled)[0] for way, record in those.items()}
+        profile = prediction_records.counted_runs(those[prediction_records.WAYS[0]])[0]["profile"]
+        predicted = {way: prediction_records.predict(lambdadnn, record, {**record["runs"][0], "profile": profile})[0]
+                     for way, record in those.items()}
         actual = {way: statistics.median(run["seconds"] for run in prediction_records.counted_runs(record))
                   for way, record in those.items()}
         chosen, fastest = min(predicted, key=predicted.get), min(actual, key=actual.get)

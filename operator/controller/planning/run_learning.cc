@@ -50,11 +50,7 @@ bool LearnFromRun(const WorkloadProfile& profile, const RunFactors& shown, KeptP
                     kept->profile.transfer == profile.transfer;
   if (!same) return false;
   RunFactors& run = kept->profile.run;
-  for (double RunFactors::* const factor :
-       {&RunFactors::compute, &RunFactors::evaluation, &RunFactors::alone, &RunFactors::store,
-        &RunFactors::store_workers, &RunFactors::direct, &RunFactors::direct_workers}) {
-    Learn(shown.*factor, &(run.*factor));
-  }
+  for (double RunFactors::* const factor : kRunFactors) Learn(shown.*factor, &(run.*factor));
   return true;
 }
 

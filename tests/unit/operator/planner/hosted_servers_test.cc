@@ -63,8 +63,8 @@ TEST(HostedServers, AWorkerHasMemoryForItsServers) {
   input.limits.max_functions = 1;
   const auto smallest = [&] { return MakePlan(input).value().chosen.memory_mib; };
   input.platform.memory = {.min_mib = 128, .max_mib = 2048, .step_mib = 128};
-  // Three copies of the vector in a worker; weights and two of the optimizer, these again
-  // in the checkpoint that is being written, and the weights that a server hands on.
+  // Three copies of the vector in a worker, of which its server hands one on; weights and two of
+  // the optimizer, and these again in the checkpoint that is being written.
   EXPECT_EQ(smallest(), 1024);
   input.aggregation.placement = Placement::kDedicated;
   EXPECT_EQ(smallest(), 384);

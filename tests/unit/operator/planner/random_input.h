@@ -68,10 +68,8 @@ inline void AddDataRequests(Chooser* choose, PlannerInput* input) {
 }
 
 inline void AddRunFactors(Chooser* choose, WorkloadProfile* profile) {
-  RunFactors& run = profile->run;
-  for (double* const factor : {&run.compute, &run.evaluation, &run.alone, &run.store,
-                               &run.store_workers, &run.direct, &run.direct_workers}) {
-    if (choose->Chance(0.3)) *factor = choose->Real(0.25, 4);
+  for (double RunFactors::* const factor : kRunFactors) {
+    if (choose->Chance(0.3)) profile->run.*factor = choose->Real(0.25, 4);
   }
 }
 
