@@ -135,12 +135,25 @@ double SecondsOfHosts(int functions, int64_t elements, const ExchangeRates& rate
   return ExchangeCpuOf({plan, elements}, rates).worker_seconds;
 }
 
-// Of a pair, with a vector of nothing; each byte of one.
+// Of two, with a vector of nothing.
 double PairSeconds(const ExchangeRates& rates) { return SecondsOfHosts(2, 0, rates); }
-double PairSecondsPerByte(const ExchangeRates& rates) {
+// Each byte of a vector.
+double SecondsPerByteOfHosts(int functions, const ExchangeRates& rates) {
   constexpr int64_t kElements = 1 << 20;
-  return (SecondsOfHosts(2, kElements, rates) - PairSeconds(rates)) /
-         static_cast<double>(kElements * kFloatBytes);
+  const double more =
+      SecondsOfHosts(functions, kElements, rates) - SecondsOfHosts(functions, 0, rates);
+  return more / static_cast<double>(kElements * kFloatBytes);
+}
+
+// A server that was not measured is made of its parts.
+ExchangeRates WithServer(ExchangeRates rates) {
+  if (rates.server.known()) return rates;
+  const TransferCpu& cpu = rates.transfer;
+  rates.update_seconds_per_byte = UpdateSecondsPerByte(rates);
+  rates.server = {0, cpu.push_seconds, cpu.pull_seconds,
+                  cpu.push_seconds_per_byte + UpdateSecondsPerByte(rates),
+                  cpu.pull_seconds_per_byte + MergeSecondsPerByte(rates)};
+  return rates;
 }
 
 // A server's per-byte numbers but those of the arithmetic, by this factor.
@@ -215,25 +228,21 @@ double WorkersIteration(double seconds, const ExchangeRates& rates) {
 
 }  // namespace
 
-ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured) {
+ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured, int workers) {
   ExchangeRates fitted = rates;
   fitted.alone_seconds = measured.alone_seconds;
   if (measured.pair_seconds + measured.pair_seconds_per_byte <= 0) return fitted;
-  if (!fitted.server.known()) {
-    const TransferCpu& cpu = rates.transfer;
-    fitted.update_seconds_per_byte = UpdateSecondsPerByte(rates);
-    fitted.server = {0, cpu.push_seconds, cpu.pull_seconds,
-                     cpu.push_seconds_per_byte + UpdateSecondsPerByte(rates),
-                     cpu.pull_seconds_per_byte + MergeSecondsPerByte(rates)};
-  }
+  fitted = WithServer(fitted);
   const bool knows_worker = measured.worker_seconds > 0;
   if (knows_worker) fitted = WithWorkersByte(measured.worker_seconds_per_byte, fitted);
   const auto with_bytes_times = [&](double factor, const ExchangeRates& of) {
     const ExchangeRates served = WithServedBytesTimes(factor, of);
     return knows_worker ? served : WithTransferredBytesTimes(factor, served);
   };
-  const double factor = FactorUntil(measured.pair_seconds_per_byte, [&](double times) {
-    return PairSecondsPerByte(with_bytes_times(times, fitted));
+  const bool several = workers > 2 && measured.four_seconds_per_byte > 0;
+  const double per_byte = several ? measured.four_seconds_per_byte : measured.pair_seconds_per_byte;
+  const double factor = FactorUntil(per_byte, [&](double times) {
+    return SecondsPerByteOfHosts(several ? 4 : 2, with_bytes_times(times, fitted));
   });
   // Where the worker was not measured the two were in one process, and found in its caches what
   // each had just written: less than the parts says nothing of these.
@@ -251,12 +260,31 @@ ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured) 
   return fitted;
 }
 
+ExchangeRates RatesOfServed(const ExchangeRates& rates, const HostCpu& measured) {
+  ExchangeRates fitted = RatesOfHosts(rates, measured, 1);
+  if (measured.server_seconds + measured.server_seconds_per_byte <= 0) return fitted;
+  fitted = WithServer(fitted);
+  ServerCpu& server = fitted.server;
+  const ServerCpu parts = WithServer(rates).server;
+  const double bytes = parts.seconds_per_byte + parts.child_seconds_per_byte;
+  if (bytes > 0) {
+    const double factor =
+        FactorFor(measured.server_seconds_per_byte, bytes + fitted.send_seconds_per_byte, bytes);
+    server.seconds_per_byte = factor * parts.seconds_per_byte;
+    server.child_seconds_per_byte = factor * parts.child_seconds_per_byte;
+    fitted.update_seconds_per_byte = factor * UpdateSecondsPerByte(fitted);
+  }
+  const double objects = server.shard_seconds + server.child_seconds + fitted.send_seconds;
+  server.iteration_seconds = std::max(0.0, measured.server_seconds - objects);
+  return fitted;
+}
+
 ExchangeRates RatesOfStoredHosts(const ExchangeRates& rates, const HostCpu& measured) {
   ExchangeRates fitted = rates;
   fitted.alone_seconds = measured.alone_seconds;
   if (measured.pair_seconds + measured.pair_seconds_per_byte <= 0) return fitted;
   const double bytes_factor = FactorUntil(measured.pair_seconds_per_byte, [&](double factor) {
-    return PairSecondsPerByte(WithTransfersTimes(factor, 1, fitted));
+    return SecondsPerByteOfHosts(2, WithTransfersTimes(factor, 1, fitted));
   });
   const double objects_factor = FactorUntil(measured.pair_seconds, [&](double factor) {
     return PairSeconds(WithTransfersTimes(1, factor, fitted));

@@ -80,6 +80,9 @@ struct HostCpu {
   double four_seconds = 0;           // each of four, with a vector of next to nothing
   double worker_seconds = 0;         // of one that is served, with a vector of next to nothing
   double worker_seconds_per_byte = 0;
+  double server_seconds = 0;  // of that one's server
+  double server_seconds_per_byte = 0;
+  double four_seconds_per_byte = 0;
   friend bool operator==(const HostCpu&, const HostCpu&) = default;
 };
 // So many workers that serve a shard each.
@@ -123,7 +126,11 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
 // left of it once an iteration. What bytes of a pair take more than their parts is put on all that
 // is a byte's but the arithmetic, of a server alone where the worker's is known; what four
 // functions take more than two, on all that is an object's; what is left, on a server's iteration.
-ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured);
+// Of more than two `workers`, bytes are those of four where these were measured.
+ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured, int workers);
+// The same of dedicated servers: where one was measured, it takes what that took. What its bytes
+// take more than their parts is on all of them, arithmetic included.
+ExchangeRates RatesOfServed(const ExchangeRates& rates, const HostCpu& measured);
 // The same where objects go through the store. A server that reads from it was measured as a whole,
 // so that what is missing is in the workers' pushes and pulls alone.
 ExchangeRates RatesOfStoredHosts(const ExchangeRates& rates, const HostCpu& measured);

@@ -84,9 +84,9 @@ struct CheckpointReference {
   friend bool operator==(const CheckpointReference&, const CheckpointReference&) = default;
 };
 
-// Of the function that takes part in the exchanges of the one that measures, which has rank 0 and
-// is told its address (`peers`, as worker of this rank).
-inline constexpr int kPartnerRank = 1;
+// Role profile measures exchanges of so many functions, of ranks 0 to 3, of which 0 measures. Each
+// is told the others' addresses (`peers`, as workers of their ranks).
+inline constexpr int kMostProbedFunctions = 4;
 
 struct ProfileConfig {
   int iterations = 30;  // measured at least
@@ -97,7 +97,7 @@ struct ProfileConfig {
   // This version's operator requests none: it derives the rates of smaller quotas.
   int milli_cpu = 0;
   // Measures nothing: steps until it is stopped, so that another function is measured on a machine
-  // as busy as the run will make it; and is the other end of its exchanges (kPartnerRank).
+  // as busy as the run will make it; and takes part in its exchanges (kMostProbedFunctions).
   bool filler = false;
   // Measures steps alone: a quota holds up an evaluation as it does steps, and what else there is
   // hardly depends on it. Both were measured under another one.
@@ -252,12 +252,12 @@ struct SliceRecord {
   // restoreSeconds; and CPU time: startCpuSeconds, loadCpuSecondsPerSample,
   // streamCpuSecondsPerSample, stepCpuSeconds, iterationCpuSeconds, checkpointCpuSeconds,
   // finishCpuSeconds, pushCpuSeconds, pushCpuSecondsPerByte, pullCpuSeconds,
-  // pullCpuSecondsPerByte, the same with direct before Push, Pull, Send, Pair and Worker and with
-  // store before Pair, missCpuSeconds, doorbell{Send,Receive}CpuSeconds,
-  // {alone,directFour}CpuSeconds, disturbedCpuSeconds, updateCpuSecondsPerByte,
+  // pullCpuSecondsPerByte, the same with direct before Push, Pull, Send, Pair, Four, Worker and
+  // Server and with store before Pair, missCpuSeconds, doorbell{Send,Receive}CpuSeconds,
+  // aloneCpuSeconds, disturbedCpuSeconds, updateCpuSecondsPerByte,
   // serverIterationCpuSeconds, serverShardCpuSeconds, serverChildCpuSeconds,
   // serverCpuSecondsPerByte, serverChildCpuSecondsPerByte (docs/theory.md, section 3);
-  // functionsApart, whether those of two functions are of two processes (1) or of this one (0).
+  // functionsApart, of how many processes those of several functions are (0: of this one).
   // Roles worker and server, where functions reach each other: doorbellsSent, doorbellsReceived,
   // doorbellsDropped, peerObjects, peerObjectBytes, peersConnected, peersLost, peersUnread,
   // peersRefused (docs/formats.md, "Slices").

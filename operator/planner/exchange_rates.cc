@@ -22,33 +22,48 @@ ServerCpu Instead(const ServerCpu& server, const TransferCpu& store, const Trans
               direct.pull_seconds_per_byte)};
 }
 
+ExchangeRates StoreRates(const WorkloadProfile& profile) {
+  ExchangeRates rates = {.transfer = profile.transfer,
+                         .server = profile.server,
+                         .merge_bytes_per_second = profile.merge_bytes_per_second,
+                         .update_seconds_per_byte = profile.update_cpu_seconds_per_byte,
+                         .alone_seconds = profile.host.alone_seconds};
+  const DoorbellCpu& doorbell = profile.doorbell;
+  rates.send_seconds = doorbell.send_seconds;
+  rates.transfer.pull_seconds += doorbell.receive_seconds;
+  if (rates.server.known()) rates.server.child_seconds += doorbell.receive_seconds;
+  HostCpu measured = profile.store_host;
+  measured.alone_seconds = profile.host.alone_seconds;
+  return doorbell == DoorbellCpu() ? rates : RatesOfStoredHosts(rates, measured);
+}
+
+// Of their parts.
+ExchangeRates DirectRates(const WorkloadProfile& profile) {
+  const DirectTransfer direct = DirectOf(profile);
+  return {.transfer = direct.cpu,
+          .send_seconds = direct.send_seconds,
+          .send_seconds_per_byte = direct.send_seconds_per_byte,
+          .server = Instead(profile.server, profile.transfer, direct.cpu),
+          .merge_bytes_per_second = profile.merge_bytes_per_second,
+          .update_seconds_per_byte = profile.update_cpu_seconds_per_byte};
+}
+
 }  // namespace
 
 DirectTransfer DirectOf(const WorkloadProfile& profile) {
   return profile.direct.known() ? profile.direct : kAssumedDirect;
 }
 
-ExchangeRates RatesOf(const WorkloadProfile& profile, TransportKind transport) {
-  ExchangeRates rates = {.transfer = profile.transfer,
-                         .server = profile.server,
-                         .merge_bytes_per_second = profile.merge_bytes_per_second,
-                         .update_seconds_per_byte = profile.update_cpu_seconds_per_byte,
-                         .alone_seconds = profile.host.alone_seconds};
-  if (transport != TransportKind::kDirect) {
-    const DoorbellCpu& doorbell = profile.doorbell;
-    rates.send_seconds = doorbell.send_seconds;
-    rates.transfer.pull_seconds += doorbell.receive_seconds;
-    if (rates.server.known()) rates.server.child_seconds += doorbell.receive_seconds;
-    HostCpu measured = profile.store_host;
-    measured.alone_seconds = profile.host.alone_seconds;
-    return doorbell == DoorbellCpu() ? rates : RatesOfStoredHosts(rates, measured);
-  }
-  const DirectTransfer direct = DirectOf(profile);
-  rates.transfer = direct.cpu;
-  rates.send_seconds = direct.send_seconds;
-  rates.send_seconds_per_byte = direct.send_seconds_per_byte;
-  rates.server = Instead(profile.server, profile.transfer, direct.cpu);
-  return RatesOfHosts(rates, profile.host);
+RatesOfProfile::RatesOfProfile(const WorkloadProfile& profile)
+    : store_(StoreRates(profile)),
+      two_(RatesOfHosts(DirectRates(profile), profile.host, 2)),
+      several_(RatesOfHosts(DirectRates(profile), profile.host, 4)),
+      served_(RatesOfServed(DirectRates(profile), profile.host)) {}
+
+const ExchangeRates& RatesOfProfile::Of(const AggregationPlan& plan) const {
+  if (plan.transport != TransportKind::kDirect) return store_;
+  if (plan.placement == Placement::kDedicated) return served_;
+  return plan.workers() > 2 ? several_ : two_;
 }
 
 }  // namespace lambdadnn

@@ -11,9 +11,20 @@ namespace lambdadnn {
 // kAssumedDirect where nothing was measured.
 DirectTransfer DirectOf(const WorkloadProfile& profile);
 
-// Through the store with a doorbell to each reader, where the profile has some; over connections,
-// with a server's time less what it reads from the store. Both as whole exchanges between connected
-// functions were measured (RatesOfHosts).
-ExchangeRates RatesOf(const WorkloadProfile& profile, TransportKind transport);
+// By how a plan exchanges: through the store with a doorbell to each reader, where the profile has
+// some; over connections, with a server's time less what it reads from the store. Both as whole
+// exchanges between connected functions were measured (RatesOfHosts, RatesOfServed).
+class RatesOfProfile {
+ public:
+  explicit RatesOfProfile(const WorkloadProfile& profile);
+  const ExchangeRates& Of(const AggregationPlan& plan) const;
+
+ private:
+  const ExchangeRates store_;
+  // Over connections: of workers that serve, and of those with dedicated servers.
+  const ExchangeRates two_;
+  const ExchangeRates several_;
+  const ExchangeRates served_;
+};
 
 }  // namespace lambdadnn

@@ -13,7 +13,6 @@
 #include "common/plan/sync_policy.h"
 #include "common/plan/test_metrics.h"
 #include "operator/planner/aggregation_space.h"
-#include "operator/planner/exchange_rates.h"
 #include "operator/planner/iteration_simulation.h"
 #include "operator/planner/node_packing.h"
 
@@ -97,8 +96,7 @@ ExtendedModel::ExtendedModel(const PlannerInput& input, std::vector<int> memory_
                                             input.profile.store_bytes_per_second)),
       store_request_seconds_(
           OfStore(input.platform.store_request_seconds, input.profile.store_request_seconds)),
-      store_rates_(RatesOf(input.profile, TransportKind::kObjectStore)),
-      direct_rates_(RatesOf(input.profile, TransportKind::kDirect)),
+      rates_(input.profile),
       deviation_shares_(DeviationSharesOf(input.profile)),
       deadline_deviations_(DeadlineDeviations(input.objective)),
       least_run_factor_(input.profile.run.Least()),
@@ -251,8 +249,7 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
     option.stages = StagesOf(shape, speeds);
     option.straggler_seconds = StragglerSeconds(input_, plan);
   }
-  option.cpu =
-      ExchangeCpuOf(shape, plan.transport == TransportKind::kDirect ? direct_rates_ : store_rates_);
+  option.cpu = ExchangeCpuOf(shape, rates_.Of(plan));
   option.run_factor = OrOne(input_.profile.run.ExchangeOf(plan));
   option.server_core_share = hosted ? 1 : CoreShare(option.server_memory_mib);
   if (platform.prices.put_request > 0 || platform.prices.get_request > 0) {

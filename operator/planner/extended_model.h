@@ -14,6 +14,7 @@
 #include "common/plan/collective_cost.h"
 #include "common/plan/exchange_cpu.h"
 #include "common/plan/iteration_time.h"
+#include "operator/planner/exchange_rates.h"
 #include "operator/planner/function_memory.h"
 #include "operator/planner/performance_model.h"
 #include "operator/planner/space.h"
@@ -212,8 +213,7 @@ class ExtendedModel : public PerformanceModel {
   // The platform's, else what the profile saw of them; zero = not known.
   const double store_bytes_per_second_;
   const double store_request_seconds_;
-  const ExchangeRates store_rates_;
-  const ExchangeRates direct_rates_;
+  const RatesOfProfile rates_;
   const DeviationShares deviation_shares_;
   const double deadline_deviations_;  // DeadlineDeviations
   const double least_run_factor_;     // of an iteration, whatever the plan

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the CPU time of an exchange as it runs: functions that are workers and serve
-// (Placement::kWorkers), one alone, two and four of them. They are in this process, but for the
-// second of two, which is the function that this one is told of (`peers` of the slice's request):
-// what two functions of one process write for each other is in its caches, and never passes a
-// network. Part of role `profile`.
+// (Placement::kWorkers), one alone, two and four of them, and a worker and its server. The others
+// are the functions that this one is told of (`peers` of the slice's request), as many as there
+// are: what functions of one process write for each other is in its caches, and never passes a
+// network. Without them they are in this process. Part of role `profile`.
 #pragma once
 
 #include <array>
@@ -33,10 +33,11 @@ class HostProbes {
 
   // Means of the measurements:
   // aloneCpuSeconds, directPairCpuSeconds(PerByte), directFourCpuSeconds and, through the store,
-  // storePairCpuSeconds(PerByte), with another function also directWorkerCpuSeconds(PerByte)
-  // (HostCpu, common/plan/exchange_cpu.h): all that an iteration of a function takes beside its
-  // step, of several where functions have connections; and of the pairs disturbedCpuSeconds, which
-  // the step takes more than alone, their mean.
+  // storePairCpuSeconds(PerByte), with another function also
+  // direct{Worker,Server}CpuSeconds(PerByte), with three directFourCpuSecondsPerByte (HostCpu,
+  // common/plan/exchange_cpu.h): all that an iteration of a function takes beside its step, of
+  // several where functions have connections; and of the pairs disturbedCpuSeconds, which the step
+  // takes more than alone, their mean.
   void Record(double step_cpu_seconds, SliceRecord* record) const;
 
  private:
@@ -48,14 +49,14 @@ class HostProbes {
     void Add(const HostCpuSeconds& seconds);
     HostCpuSeconds Mean() const { return {sum.iteration / times, sum.step / times}; }
   };
-  // Of two functions, as ProbedPairs has them.
-  using Pairs = std::array<Measured, kProbedPairs>;
+  // As ProbedExchanges has them.
+  using Exchanges = std::array<Measured, kProbedExchanges>;
 
   Status MeasureHere(double step_cpu_seconds, const HostExchange& exchange, Measured* measured);
-  // kDeadlineExceeded when the other function did not come.
-  Status MeasureApart(double step_cpu_seconds, const HostExchange& exchange, Measured* measured);
+  // kDeadlineExceeded when other functions did not come.
+  Status MeasureApart(double step_cpu_seconds, size_t at);
   // `few_at`: the place of one of few elements; that of many follows.
-  void RecordPair(const std::string& name, size_t few_at, const Pairs& pairs,
+  void RecordBoth(const std::string& name, size_t few_at, const Exchanges& measured,
                   SliceRecord* record) const;
 
   const RoleContext& context_;
@@ -63,31 +64,34 @@ class HostProbes {
   const ProbedStep step_;
   const int64_t parameters_;
   const HostExchange one_;
-  const std::array<HostExchange, kProbedPairs> pairs_;
+  const std::array<HostExchange, kProbedExchanges> exchanges_;
   Measured alone_;
-  Pairs here_;
-  Pairs apart_;
-  Measured four_;
-  bool has_partner_;
-  int exchanges_apart_ = 0;
+  Exchanges here_;
+  Exchanges apart_;
+  int functions_;  // that take part, this one included
+  int rounds_ = 0;
 };
 
-// Of the function that another one measures with.
+// Of a function that another one measures with.
 class ProbePartner {
  public:
+  // Whether it takes part in any exchange.
+  static bool Takes(const TrainingEnvironment& environment, const SliceRequest& request);
+
   // `parameters` and `step` as the other one's. All that is given outlives this.
   ProbePartner(const RoleContext& context, const TrainingEnvironment& environment, ProbedStep step,
                int64_t parameters);
 
-  // Takes part in the next exchange, if the other one has begun it: call it between steps. Its
-  // errors are the other's affair.
+  // Takes part in the next exchange, if all the others have begun it: call it between steps. Its
+  // errors are the affair of the one that measures.
   Status Join(double step_cpu_seconds);
 
  private:
   const RoleContext& context_;
   const TrainingEnvironment& environment_;
   const ProbedStep step_;
-  const std::array<HostExchange, kProbedPairs> pairs_;
+  const std::array<HostExchange, kProbedExchanges> exchanges_;
+  const int functions_;  // that take part, this one included
   int number_ = 0;
   std::optional<ProbedHosts> next_;
 };

@@ -20,7 +20,7 @@ constexpr int64_t kIterations = 12;
 constexpr int64_t kFewestIterations = 5;
 constexpr size_t kWarmUp = 2;
 constexpr double kMostSeconds = 0.4;
-// Of two functions apart: whatever their quotas are, they have done it by then, or one is gone.
+// Of functions apart: whatever their quotas are, they have done it by then, or one is gone.
 constexpr Duration kMostApart = std::chrono::seconds(10);
 // One that has ended has no connection any more; what it sent is on its way to be used.
 constexpr Duration kMostLost = std::chrono::seconds(1);
@@ -30,14 +30,18 @@ constexpr float kGradient = 1e-3F;
 
 }  // namespace
 
-std::array<HostExchange, kProbedPairs> ProbedPairs(int64_t parameters) {
+std::array<HostExchange, kProbedExchanges> ProbedExchanges(int64_t parameters) {
   const int64_t many = std::clamp(parameters, kFewestElements, kMostHostElements);
   return {{{2, TransportKind::kDirect, 2},
            {2, TransportKind::kDirect, many},
            {2, TransportKind::kObjectStore, 2},
            {2, TransportKind::kObjectStore, many},
            {2, TransportKind::kDirect, 1, Placement::kDedicated},
-           {2, TransportKind::kDirect, many, Placement::kDedicated}}};
+           {2, TransportKind::kDirect, many, Placement::kDedicated},
+           {2, TransportKind::kDirect, 1, Placement::kDedicated, true},
+           {2, TransportKind::kDirect, many, Placement::kDedicated, true},
+           {4, TransportKind::kDirect, 4},
+           {4, TransportKind::kDirect, many}}};
 }
 
 // One step after the other, as there is one model.
@@ -70,6 +74,8 @@ ProbedHosts::ProbedHosts(const RoleContext& context, const TrainingEnvironment& 
       environment_(environment),
       step_(step),
       step_cpu_seconds_(step_cpu_seconds),
+      functions_(exchange.functions),
+      first_serves_(exchange.first_serves),
       turns_(std::make_shared<Turns>(context.runtime.executor)),
       gradient_(std::make_shared<const std::vector<float>>(exchange.elements, kGradient)),
       request_(ProbedSlice(context.request, "hosts", exchange.elements, kIterations)),
@@ -88,20 +94,28 @@ ProbedHosts::ProbedHosts(const RoleContext& context, const TrainingEnvironment& 
   }
   limit_.emplace(context.runtime, context.interrupt.deadline());
   request_.incarnation = apart->number;
-  // Of both.
+  // Of all of them.
   request_.store.prefix =
-      ExchangePrefix(context.request.store.prefix) + "probed-pair-" + std::to_string(apart->number);
+      ExchangePrefix(context.request.store.prefix) + "probed-" + std::to_string(apart->number);
   AddMember(first_);
-  if (apart->address.empty()) return;
   for (const Role& role : RolesToDial(plan.aggregation, RoleAt(first_))) {
-    members_.front().request.peers.push_back({role, apart->address});
+    const auto address = apart->addresses.find(RankOf(role));
+    if (address == apart->addresses.end()) continue;
+    members_.front().request.peers.push_back({role, address->second});
   }
 }
 
 Role ProbedHosts::RoleAt(int rank) const {
   const AggregationPlan& aggregation = request_.plan.aggregation;
-  if (rank < aggregation.workers()) return {RoleKind::kWorker, rank, {}};
-  return RoleOf(aggregation, {1, 0, 0});
+  if (aggregation.placement == Placement::kWorkers) return {RoleKind::kWorker, rank, {}};
+  if (first_serves_ == (rank == 0)) return RoleOf(aggregation, {1, 0, 0});
+  return {RoleKind::kWorker, 0, {}};
+}
+
+int ProbedHosts::RankOf(const Role& role) const {
+  int rank = 0;
+  while (rank < functions_ && RoleAt(rank) != role) ++rank;
+  return rank;
 }
 
 void ProbedHosts::AddMember(int rank) {
@@ -126,8 +140,12 @@ Status ProbedHosts::Open() {
 }
 
 bool ProbedHosts::IsConnected() const {
-  const Role other = RoleAt(IsFirst() ? kPartnerRank : 0);
-  return apart_->peers() != nullptr && apart_->peers()->IsConnected({other.kind, other.rank});
+  if (apart_->peers() == nullptr) return false;
+  for (int rank = 0; rank < functions_; ++rank) {
+    const Role other = RoleAt(rank);
+    if (rank != first_ && !apart_->peers()->IsConnected({other.kind, other.rank})) return false;
+  }
+  return true;
 }
 
 Result<HostCpuSeconds> ProbedHosts::Measure() {
@@ -227,7 +245,7 @@ Status ProbedHosts::RunRoles(const Member& member, SliceExchange& exchange) {
 Status ProbedHosts::RunWorker(SliceSession& session) {
   const RoleContext& context = session.context();
   const SliceRequest& request = session.request();
-  const bool counts = request.role().rank == first_;
+  const bool counts = request.role() == RoleAt(first_);
   LDNN_RETURN_IF_ERROR(session.Begin());
   ShardExchange exchange(context.runtime, context.interrupt, session.transport(),
                          session.agreement(), context.phases, request.plan.aggregation,
@@ -258,7 +276,7 @@ Status ProbedHosts::TakeStep() {
 
 void ProbedHosts::Record(int64_t done) {
   const Instant now = context_.runtime.clock.Now();
-  // The other function may have been in the midst of something else.
+  // Other functions may have been in the midst of something else.
   if (until_.empty()) began_ = now;
   until_.push_back({environment_.cpu_seconds(), steps_cpu_seconds_.load()});
   if (done >= kFewestIterations && ToSeconds(now - began_) > kMostSeconds) is_late_.store(true);
@@ -269,11 +287,15 @@ PhaseMeter ProbedHosts::NewPhases() const {
 }
 
 RoleContext ProbedHosts::ContextOf(const Member& member, PhaseMeter& phases) {
+  const bool serves = member.request.role().kind == RoleKind::kServer;
   return {.runtime = context_.runtime,
           .store = context_.store,
           .interrupt = interrupt(),
           .request = member.request,
-          .emit = [](const ProgressLine&) {},
+          .emit =
+              [this, serves](const ProgressLine& line) {
+                if (serves) Record(line.iteration);
+              },
           .stop_wanted = [this] { return is_late_.load(); },
           .pace = context_.pace,
           .phases = phases,

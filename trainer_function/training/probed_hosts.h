@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,23 +35,24 @@ struct HostExchange {
   int functions = 1;
   TransportKind transport = TransportKind::kObjectStore;
   int64_t elements = 1;
-  // Dedicated: of two, a worker and its server.
+  // Dedicated: of two, a worker and its server, which is the second one, or the first one.
   Placement placement = Placement::kWorkers;
+  bool first_serves = false;
 };
-// Those of two functions, in the order in which they are measured, of a model of so many
-// parameters, each of few elements and of many: over connections; through the store; and, over
-// connections, of a worker and its server.
-inline constexpr int kProbedPairs = 6;
+// Those of several functions, in the order in which they are measured, of a model of so many
+// parameters, each of few elements and of many: of two, over connections; through the store; over
+// connections, of a worker and its server, and of a server and its worker; and of four.
+inline constexpr int kProbedExchanges = 10;
 // Of more elements an exchange shows nothing new, and the function has memory for these.
 inline constexpr int64_t kMostHostElements = 1 << 19;
-std::array<HostExchange, kProbedPairs> ProbedPairs(int64_t parameters);
+std::array<HostExchange, kProbedExchanges> ProbedExchanges(int64_t parameters);
 
-// One of two functions, the other of which is another process.
+// One of several functions, the others of which are other processes.
 struct HostApart {
   int rank = 0;
-  // The how manieth exchange of these two it is: both count, and meet in the same one alone.
+  // The how manieth exchange it is: all count, and meet in the same one alone.
   int number = 0;
-  std::string address = {};  // of the other one; "" = that connects to this one
+  std::map<int, std::string> addresses = {};  // of the others, by their ranks
 };
 
 // CPU seconds of a function, means of its iterations.
@@ -59,7 +61,8 @@ struct HostCpuSeconds {
   double step = 0;
 };
 
-// One exchange, of functions that are all in this process, or of one of two. On the slice's task.
+// One exchange, of functions that are all in this process, or of one of several. On the slice's
+// task.
 class ProbedHosts {
  public:
   // All that is given outlives this. `step_cpu_seconds`: of a step, where it cannot be measured
@@ -68,11 +71,11 @@ class ProbedHosts {
               const ProbedStep& step, double step_cpu_seconds, const HostExchange& exchange,
               const std::optional<HostApart>& apart);
 
-  // Where the other function is apart: from now on they may meet.
+  // Where the other functions are apart: from now on they may meet.
   Status Open();
   bool IsConnected() const;
-  // Means of the functions in this process, since a quota counts all; nothing of a server alone.
-  // Leaves nothing in the store, but for the other function's objects, if that is apart and does
+  // Means of the functions in this process, since a quota counts all; nothing of a second one that
+  // serves. Leaves nothing in the store, but for other functions' objects, if one is apart and does
   // not end in time.
   Result<HostCpuSeconds> Measure();
 
@@ -83,11 +86,12 @@ class ProbedHosts {
   };
   class Turns;
 
-  // The first role of the function of this rank.
+  // The first role of the function of this rank, and the reverse.
   Role RoleAt(int rank) const;
+  int RankOf(const Role& role) const;
   void AddMember(int rank);
   Member& At(int rank) { return members_[static_cast<size_t>(rank)]; }
-  // Where all that both read and leave is written, and removed.
+  // Where all that they read and leave is written, and removed.
   bool IsFirst() const { return first_ == 0; }
   Status WriteStart();
   Status ConnectAll();
@@ -108,12 +112,14 @@ class ProbedHosts {
   const TrainingEnvironment& environment_;
   const ProbedStep& step_;
   const double step_cpu_seconds_;
+  const int functions_;
+  const bool first_serves_;
   const std::shared_ptr<Turns> turns_;
   const SharedFloats gradient_;
   SliceRequest request_;  // of each member, but for its roles and peers
   const int first_;       // the rank of the first member
   std::vector<Member> members_;
-  // Where the other function is apart, for which nobody waits for ever.
+  // Where the other functions are apart, for which nobody waits for ever.
   std::optional<Interrupt> limit_;
   std::optional<SliceExchange> apart_;
   const std::unique_ptr<Monitor> monitor_;

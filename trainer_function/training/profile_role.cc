@@ -99,9 +99,6 @@ class ProfileRole {
   Status MeasureEvaluation();
   // None where it would take long.
   ProbedStep ProbedStepOf(double cpu_seconds);
-  bool IsPartner() const {
-    return request_.role().rank == kPartnerRank && environment_.peers.network != nullptr;
-  }
   Status Fill();
   Result<WorkSeconds> Time(const std::function<Status()>& work);
   int BatchSize() const {
@@ -317,7 +314,6 @@ ProbedStep ProfileRole::ProbedStepOf(double cpu_seconds) {
   return {[this] { return Step(BatchSize()); }, one_thread};
 }
 
-// The first of several is the one that the measuring function exchanges with.
 Status ProfileRole::Fill() {
   const PhaseScope scope(context_.phases, Phase::kCompute);
   Instant reported = context_.runtime.clock.Now() - FromSeconds(kFillerReportSeconds);
@@ -327,7 +323,7 @@ Status ProfileRole::Fill() {
     LDNN_RETURN_IF_ERROR(Steps(BatchSize(), 1));
     const double cpu = environment_.cpu_seconds() - cpu_before;
     // The first one warms up.
-    if (steps == 2 && IsPartner()) {
+    if (steps == 2 && ProbePartner::Takes(environment_, request_)) {
       partner.emplace(context_, environment_, ProbedStepOf(cpu), std::ssize(weights_));
     }
     if (partner.has_value()) LDNN_RETURN_IF_ERROR(partner->Join(cpu));

@@ -219,10 +219,11 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const StartProfileSl
       MakeProfileSlice(pass->snapshot.job, options_.platform, {role, attempt}, action.memory_mib,
                        config, options_.leader_epoch, options_.profile_timeout_seconds);
   const auto& instances = pass->memory->observations.instances;
-  const auto partner = instances.find(action.partner_uid);
-  if (partner != instances.end() && !partner->second.instance.peer_address.empty()) {
-    const Role role_there = {RoleKind::kWorker, kPartnerRank, {}};
-    request.peers.push_back({role_there, partner->second.instance.peer_address});
+  for (int rank = 0; rank < static_cast<int>(action.uids.size()); ++rank) {
+    const auto other = instances.find(action.uids[static_cast<size_t>(rank)]);
+    if (rank == action.rank || other == instances.end()) continue;
+    const std::string& address = other->second.instance.peer_address;
+    if (!address.empty()) request.peers.push_back({{RoleKind::kWorker, rank, {}}, address});
   }
   LDNN_RETURN_IF_ERROR(credentials_.AddTo(&request, pass));
   StartSlice(pass, request, action.instance_uid);

@@ -90,9 +90,8 @@ struct StartProfileSlice {
   int memory_mib = 0;
   int batch_size = 0;
   bool filler = false;
-  bool rate_only = false;  // ProfileConfig
-  // The function of kPartnerRank; "" = there is none.
-  std::string partner_uid = {};
+  bool rate_only = false;              // ProfileConfig
+  std::vector<std::string> uids = {};  // of the functions of all ranks, which exchange
 };
 // The sizes that are measured suffice: no plan would use another one.
 struct EndProfiling {};

@@ -235,7 +235,7 @@ std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& 
     }
     if (rank == 0) continue;
     const int key = plan.memory_mib.front();  // one slice for all sizes
-    Start(snapshot, slices, {rank, uid, key, plan.batch_size, true, false}, &starts);
+    Start(snapshot, slices, {rank, uid, key, plan.batch_size, true, false, uids}, &starts);
     const auto filler = slices.find({key, rank});
     filled = filled && filler != slices.end() && filler->second->last.has_value();
   }
@@ -246,8 +246,7 @@ std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& 
     const bool asks = !memo.fingerprints_asked.contains(measuring);
     if (asks) starts.push_back(AskFingerprint{measuring});
     const bool rate_only = !MeasuredSamples(slices).empty();
-    const std::string partner = plan.functions > kPartnerRank ? uids[kPartnerRank] : "";
-    Start(snapshot, slices, {0, measuring, memory_mib, plan.batch_size, false, rate_only, partner},
+    Start(snapshot, slices, {0, measuring, memory_mib, plan.batch_size, false, rate_only, uids},
           &starts);
   }
   return starts;

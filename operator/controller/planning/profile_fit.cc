@@ -341,7 +341,10 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
                   direct("PairCpuSecondsPerByte"),
                   direct("FourCpuSeconds"),
                   direct("WorkerCpuSeconds"),
-                  direct("WorkerCpuSecondsPerByte")};
+                  direct("WorkerCpuSecondsPerByte"),
+                  direct("ServerCpuSeconds"),
+                  direct("ServerCpuSecondsPerByte"),
+                  direct("FourCpuSecondsPerByte")};
   profile.store_host.pair_seconds = MedianMetric(samples, "storePairCpuSeconds");
   profile.store_host.pair_seconds_per_byte = MedianMetric(samples, "storePairCpuSecondsPerByte");
   profile.doorbell = {MedianMetric(samples, "doorbellSendCpuSeconds"),

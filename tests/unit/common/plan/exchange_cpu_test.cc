@@ -153,7 +153,8 @@ TEST_P(RatesOfSeveral, GiveWhatWasMeasuredOfThem) {
       const double per_byte = (whole - pair) / (kParameters * kFloatBytes);
       // What is more of each object is less of what an iteration has whatever it exchanges.
       const double fixed = 1e-3;
-      const ExchangeRates fitted = RatesOfHosts(Rates(), {0, fixed + pair, per_byte, fixed + four});
+      const ExchangeRates fitted =
+          RatesOfHosts(Rates(), {0, fixed + pair, per_byte, fixed + four}, 2);
       EXPECT_NEAR(SecondsOf(2, fitted, 0), fixed + pair, 1e-9) << factor << ' ' << of_objects;
       EXPECT_NEAR(SecondsOf(4, fitted, 0), fixed + four, 1e-9) << factor << ' ' << of_objects;
       EXPECT_NEAR(SecondsOf(2, fitted, kParameters), fixed + whole, 0.02 * whole) << factor;
@@ -175,7 +176,7 @@ TEST_P(RatesOfSeveral, GiveAWorkerWhatOneTookThatDoesNotServe) {
     HostCpu measured = {0, pair, per_byte, four};
     measured.worker_seconds = 4e-4;
     measured.worker_seconds_per_byte = factor * 1.9e-9;  // of its parts
-    const ExchangeRates fitted = RatesOfHosts(Rates(), measured);
+    const ExchangeRates fitted = RatesOfHosts(Rates(), measured, 2);
     const auto worker = [&](int64_t parameters) {
       return ExchangeCpuOf({ServedPlan(TransportKind::kDirect), parameters}, fitted).worker_seconds;
     };
@@ -187,30 +188,69 @@ TEST_P(RatesOfSeveral, GiveAWorkerWhatOneTookThatDoesNotServe) {
   }
 }
 
+TEST_P(RatesOfSeveral, GiveOfMoreThanTwoWhatBytesOfFourTook) {
+  constexpr int64_t kParameters = 100'000;
+  HostCpu measured = {0, SecondsOf(2, Rates(), 0), 3e-9, SecondsOf(4, Rates(), 0)};
+  const ExchangeRates without = RatesOfHosts(Rates(), measured, 4);
+  measured.four_seconds_per_byte = 6e-9;
+  const ExchangeRates with = RatesOfHosts(Rates(), measured, 4);
+  const auto per_byte = [&](const ExchangeRates& rates) {
+    return (SecondsOf(4, rates, kParameters) - SecondsOf(4, rates, 0)) /
+           (kParameters * kFloatBytes);
+  };
+  EXPECT_NEAR(per_byte(with), 6e-9, 1e-11);
+  const double of_two = per_byte(RatesOfHosts(Rates(), measured, 2));
+  EXPECT_EQ(of_two, per_byte(without)) << "where only two are";
+}
+
+// A server under its quota has cold caches for its arithmetic, too.
+TEST_P(RatesOfSeveral, GiveADedicatedServerWhatOneTook) {
+  constexpr int64_t kParameters = 100'000;
+  constexpr double kBytes = kParameters * kFloatBytes;
+  HostCpu measured = {0, SecondsOf(2, Rates(), 0), 3e-9, SecondsOf(4, Rates(), 0)};
+  const ExchangeRates unknown = RatesOfServed(Rates(), measured);
+  EXPECT_EQ(unknown.server, RatesOfHosts(Rates(), measured, 2).server);
+  measured.server_seconds = 9e-4;
+  measured.server_seconds_per_byte = 7e-9;
+  const ExchangeRates fitted = RatesOfServed(Rates(), measured);
+  const auto server = [&](int64_t parameters) {
+    return ExchangeCpuOf({ServedPlan(TransportKind::kDirect), parameters}, fitted).server_seconds;
+  };
+  EXPECT_NEAR(server(0), 9e-4, 1e-9);
+  EXPECT_NEAR(server(kParameters) - server(0), 7e-9 * kBytes, 1e-9);
+  // Its children and its update as much more as everything else.
+  const auto child = [&](const ExchangeRates& rates) {
+    return ExchangeCpuOf({ServedPlan(TransportKind::kDirect), kParameters}, rates).server_child;
+  };
+  EXPECT_GT(child(fitted), child(unknown));
+  EXPECT_GT(fitted.update_seconds_per_byte, unknown.update_seconds_per_byte);
+  EXPECT_EQ(fitted.transfer, unknown.transfer) << "the worker's";
+}
+
 TEST_P(RatesOfSeveral, NeverTakeAByteForLessThanItsParts) {
   const double per_byte = (SecondsOf(2, Rates(), 100'000) - SecondsOf(2, Rates(), 0)) / 400'000;
-  const ExchangeRates fitted = RatesOfHosts(Rates(), {0, 1e-3, per_byte / 2, 0});
+  const ExchangeRates fitted = RatesOfHosts(Rates(), {0, 1e-3, per_byte / 2, 0}, 2);
   EXPECT_EQ(fitted.send_seconds_per_byte, Rates().send_seconds_per_byte);
   EXPECT_EQ(fitted.transfer, Rates().transfer);
 }
 
 TEST_P(RatesOfSeveral, StayAsTheyAreWithoutThem) {
-  const ExchangeRates rates = RatesOfHosts(Rates(), {});
+  const ExchangeRates rates = RatesOfHosts(Rates(), {}, 2);
   EXPECT_EQ(rates.transfer, Rates().transfer);
   EXPECT_EQ(rates.server, Rates().server);
 }
 
 TEST_P(RatesOfSeveral, FollowNoMeasurementFarOffTheParts) {
   const double each = SecondsOf(2, Rates(), 1'000'000) - SecondsOf(2, Rates(), 0);
-  const ExchangeRates fitted = RatesOfHosts(Rates(), {0, 1e-9, 1, 0});
+  const ExchangeRates fitted = RatesOfHosts(Rates(), {0, 1e-9, 1, 0}, 2);
   EXPECT_EQ(fitted.transfer.pull_seconds_per_byte, 4 * kDirect.transfer.pull_seconds_per_byte);
   EXPECT_GE(fitted.server.iteration_seconds, 0);
   EXPECT_LT(SecondsOf(2, fitted, 1'000'000), 5 * each);
-  EXPECT_EQ(RatesOfHosts(Rates(), {0, 1e-9, 1e-9, 1}).send_seconds, 4 * kDirect.send_seconds);
+  EXPECT_EQ(RatesOfHosts(Rates(), {0, 1e-9, 1e-9, 1}, 2).send_seconds, 4 * kDirect.send_seconds);
 }
 
 TEST_P(RatesOfSeveral, GiveAFunctionWithoutOthersWhatOneTook) {
-  const ExchangeRates fitted = RatesOfHosts(Rates(), {5e-3, 0, 0, 0});
+  const ExchangeRates fitted = RatesOfHosts(Rates(), {5e-3, 0, 0, 0}, 2);
   EXPECT_EQ(SecondsOf(1, fitted, 100'000), 5e-3);
   EXPECT_EQ(SecondsOf(2, fitted, 100'000), SecondsOf(2, Rates(), 100'000));
   // Its dedicated server is another function.

@@ -9,8 +9,8 @@ namespace {
 constexpr int64_t kVector = 1 << 20;
 
 double SecondsOfPair(const WorkloadProfile& profile, TransportKind transport, int64_t elements) {
-  return ExchangeCpuOf({HostsPlan(2, transport), elements}, RatesOf(profile, transport))
-      .worker_seconds;
+  const AggregationPlan plan = HostsPlan(2, transport);
+  return ExchangeCpuOf({plan, elements}, RatesOfProfile(profile).Of(plan)).worker_seconds;
 }
 
 // One object at a time, and whole exchanges of two functions.
@@ -46,11 +46,35 @@ TEST(ExchangeRates, WithoutDoorbellsThePartsCount) {
   }
 }
 
+TEST(ExchangeRates, OverConnectionsTwoFourAndServersEachTakeWhatWasMeasuredOfThem) {
+  WorkloadProfile profile = Profiled();
+  profile.host.server_seconds = 4e-4;
+  profile.host.server_seconds_per_byte = 5e-9;
+  profile.host.four_seconds_per_byte = 6e-9;
+  const RatesOfProfile rates(profile);
+  const auto seconds = [&](const AggregationPlan& plan, double ExchangeCpu::* of,
+                           int64_t elements) {
+    return ExchangeCpuOf({plan, elements}, rates.Of(plan)).*of;
+  };
+  constexpr double kBytes = kVector * kFloatBytes;
+  const AggregationPlan two = HostsPlan(2, TransportKind::kDirect);
+  const AggregationPlan four = HostsPlan(4, TransportKind::kDirect);
+  const AggregationPlan served = ServedPlan(TransportKind::kDirect);
+  const auto expect = [&](const AggregationPlan& plan, double ExchangeCpu::* of, double nothing,
+                          double per_byte) {
+    EXPECT_NEAR(seconds(plan, of, 0), nothing, 1e-9);
+    EXPECT_NEAR(seconds(plan, of, kVector), nothing + per_byte * kBytes, 1e-5);
+  };
+  expect(two, &ExchangeCpu::worker_seconds, 1e-3, 3e-9);
+  expect(four, &ExchangeCpu::worker_seconds, 2e-3, 6e-9);
+  expect(served, &ExchangeCpu::server_seconds, 4e-4, 5e-9);
+}
+
 TEST(ExchangeRates, OneFunctionTakesWhatWasMeasuredOfOne) {
   const WorkloadProfile profile = Profiled();
   const AggregationPlan alone = HostsPlan(1, TransportKind::kObjectStore);
-  const ExchangeRates rates = RatesOf(profile, TransportKind::kObjectStore);
-  EXPECT_EQ(ExchangeCpuOf({alone, kVector}, rates).worker_seconds, 3e-4);
+  const RatesOfProfile rates(profile);
+  EXPECT_EQ(ExchangeCpuOf({alone, kVector}, rates.Of(alone)).worker_seconds, 3e-4);
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/objectstore/memory_object_store.h"
 #include "tests/support/slice_harness.h"
@@ -22,7 +24,7 @@ namespace {
 constexpr const char* kMeasured[] = {"aloneCpuSeconds", "directPairCpuSeconds",
                                      "directFourCpuSeconds", "storePairCpuSeconds"};
 const Role kMeasuring = {RoleKind::kProfile, 0, {}};
-const Role kPartner = {RoleKind::kProfile, kPartnerRank, {}};
+Role Partner(int rank) { return {RoleKind::kProfile, rank, {}}; }
 
 HarnessJob SmallJob() {
   HarnessJob job;
@@ -57,35 +59,71 @@ class ProbedConnectionsTest : public testing::Test {
     return request;
   }
 
-  // What a function says that measures and is told of a partner at this address.
-  SliceRecord Profiled(const std::string& partner) {
-    SliceService service(runtime_, Environment(kMeasuring, own_));
-    SliceRequest request = Request(kMeasuring);
-    if (!partner.empty()) {
-      request.peers.push_back({{RoleKind::kWorker, kPartnerRank, {}}, partner});
+  // Of a function that is told of the others of so many.
+  SliceRequest Request(const Role& role, int functions) const {
+    SliceRequest request = Request(role);
+    for (int rank = 0; rank < functions; ++rank) {
+      if (rank == role.rank) continue;
+      request.peers.push_back({{RoleKind::kWorker, rank, {}}, networks_[At(rank)].address});
     }
+    return request;
+  }
+
+  // What the first one of so many says.
+  SliceRecord Profiled(int functions) {
+    SliceService service(runtime_, Environment(kMeasuring, networks_.front()));
+    const SliceRequest request = Request(kMeasuring, functions);
     const Status started = service.Start(request);
     EXPECT_TRUE(started.ok()) << started.ToString();
     return started.ok() ? AwaitRecord(runtime_, service, request.invocation) : SliceRecord{};
   }
 
-  static void ExpectMeasured(const SliceRecord& record, bool apart) {
+  // The others step on between exchanges and after them.
+  SliceRecord ProfiledBesideFillers(int functions) {
+    std::vector<std::unique_ptr<SliceService>> fillers;
+    for (int rank = 1; rank < functions; ++rank) {
+      const Role role = Partner(rank);
+      fillers.push_back(
+          std::make_unique<SliceService>(runtime_, Environment(role, networks_[At(rank)])));
+      EXPECT_TRUE(fillers.back()->Start(Request(role, functions)).ok());
+    }
+    SliceRecord record = Profiled(functions);
+    EXPECT_EQ(ListAll(store_, "").value().size(), 1u) << "its completion record alone";
+    for (int rank = 1; rank < functions; ++rank) {
+      SliceService& filler = *fillers[At(rank - 1)];
+      const std::string invocation = Request(Partner(rank)).invocation;
+      EXPECT_EQ(filler.Running(), invocation);
+      EXPECT_TRUE(filler.Stop(invocation, true).ok());
+      EXPECT_EQ(AwaitRecord(runtime_, filler, invocation).outcome, SliceOutcome::kFinished);
+    }
+    return record;
+  }
+
+  static size_t At(int rank) { return static_cast<size_t>(rank); }
+
+  static void ExpectMeasured(const SliceRecord& record, int apart) {
     ASSERT_EQ(record.outcome, SliceOutcome::kFinished) << record.error.ToString();
     for (const char* name : kMeasured) EXPECT_GT(record.metrics.at(name), 0) << name;
-    EXPECT_EQ(record.metrics.at("functionsApart"), apart ? 1 : 0);
+    for (const char* name : {"directWorkerCpuSeconds", "directServerCpuSeconds"}) {
+      const auto found = record.metrics.find(name);
+      EXPECT_EQ(found != record.metrics.end() && found->second > 0, apart > 0) << name;
+    }
+    EXPECT_EQ(record.metrics.contains("directFourCpuSecondsPerByte"), apart == 4);
+    EXPECT_EQ(record.metrics.at("functionsApart"), apart);
   }
 
   SystemRuntime runtime_;
   MemoryObjectStore store_;
   HarnessJob job_ = SmallJob();
   SliceHarness harness_{runtime_, store_, job_};
-  OpenedNetwork own_ = *Listen();
-  OpenedNetwork others_ = *Listen();
+  // Of the function that measures and of three others.
+  std::array<OpenedNetwork, kMostProbedFunctions> networks_ = {*Listen(), *Listen(), *Listen(),
+                                                               *Listen()};
 };
 
 TEST_F(ProbedConnectionsTest, OneFunctionMeasuresThemWithinItself) {
-  const SliceRecord record = Profiled("");
-  ExpectMeasured(record, false);
+  const SliceRecord record = Profiled(1);
+  ExpectMeasured(record, 0);
   for (const char* name :
        {"directSeconds", "directDeviationSeconds", "directSendCpuSeconds", "directPullCpuSeconds",
         "doorbellSendCpuSeconds", "doorbellReceiveCpuSeconds"})
@@ -94,32 +132,30 @@ TEST_F(ProbedConnectionsTest, OneFunctionMeasuresThemWithinItself) {
   EXPECT_EQ(ListAll(store_, "").value().size(), 1u) << "its completion record alone";
 }
 
-// The filler steps on between its exchanges and after them.
 TEST_F(ProbedConnectionsTest, TwoFunctionsMeasureThemTogether) {
-  SliceService filler(runtime_, Environment(kPartner, others_));
-  const SliceRequest filling = Request(kPartner);
-  ASSERT_TRUE(filler.Start(filling).ok());
-  ExpectMeasured(Profiled(others_.address), true);
-  EXPECT_EQ(ListAll(store_, "").value().size(), 1u) << "its completion record alone";
-  EXPECT_EQ(filler.Running(), filling.invocation);
-  ASSERT_TRUE(filler.Stop(filling.invocation, true).ok());
-  EXPECT_EQ(AwaitRecord(runtime_, filler, filling.invocation).outcome, SliceOutcome::kFinished);
+  ExpectMeasured(ProfiledBesideFillers(2), 2);
+}
+
+TEST_F(ProbedConnectionsTest, SoDoFour) { ExpectMeasured(ProfiledBesideFillers(4), 4); }
+
+TEST_F(ProbedConnectionsTest, OfThreeTwoMeasureThem) {
+  ExpectMeasured(ProfiledBesideFillers(3), 2);
 }
 
 TEST_F(ProbedConnectionsTest, AFunctionThatIsNotReachedIsNotNeeded) {
-  others_.network.reset();
-  ExpectMeasured(Profiled(others_.address), false);
+  networks_[1].network.reset();
+  ExpectMeasured(Profiled(2), 0);
 }
 
 // Connected, and gone before it has done anything.
 TEST_F(ProbedConnectionsTest, AFunctionThatIsLostIsNotWaitedFor) {
-  SliceEnvironment environment = Environment(kPartner, others_);
+  SliceEnvironment environment = Environment(Partner(1), networks_[1]);
   TrainingEnvironment training;
   training.cpu_seconds = [] { return 1.0; };
   training.peers = environment.peers;
   Interrupt interrupt(runtime_, runtime_.clock.Now() + std::chrono::seconds(60));
   PhaseMeter phases(runtime_.clock, {}, runtime_.clock.Now());
-  const SliceRequest request = Request(kPartner);
+  const SliceRequest request = Request(Partner(1));
   const RoleContext context = {.runtime = runtime_,
                                .store = store_,
                                .interrupt = interrupt,
@@ -129,15 +165,15 @@ TEST_F(ProbedConnectionsTest, AFunctionThatIsLostIsNotWaitedFor) {
                                .pace = [] {},
                                .phases = phases};
   const ProbedStep none;
-  const HostExchange first = ProbedPairs(job_.parameters).front();
+  const HostExchange first = ProbedExchanges(job_.parameters).front();
   std::optional<ProbedHosts> partner;
-  partner.emplace(context, training, none, 0, first, HostApart{kPartnerRank, 0, {}});
+  partner.emplace(context, training, none, 0, first, HostApart{1, 0, {}});
   ASSERT_TRUE(partner->Open().ok());
   const auto lost = runtime_.executor.Spawn("partner", [&] {
     while (!partner->IsConnected()) runtime_.clock.SleepFor(std::chrono::milliseconds(1));
     partner.reset();
   });
-  ExpectMeasured(Profiled(others_.address), false);
+  ExpectMeasured(Profiled(2), 0);
 }
 
 }  // namespace

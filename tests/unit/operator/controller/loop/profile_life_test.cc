@@ -66,21 +66,23 @@ TEST_F(JobLifeTest, AFillerWorksOnWhileTheSizesThatMatterAreMeasured) {
   EXPECT_THAT(Profiled(world_.functions, "profile-1"), SizeIs(1));
 }
 
-TEST_F(JobLifeTest, WhoMeasuresIsToldWhereTheFunctionIsThatItExchangesWith) {
+TEST_F(JobLifeTest, FunctionsThatProfileAreToldWhereTheOthersAre) {
   FakeFunctions& functions = world_.functions;
   functions.tells_peer_addresses = true;
   world_.Create(JobToProfile());
   ASSERT_TRUE(world_.RunUntil([&] { return !functions.InstanceOf("profile-0").empty(); }, 100));
-  const std::string partner = functions.InstanceOf("profile-1");
-  ASSERT_NE(partner, "");
+  std::map<int, std::string> addresses;
+  for (int rank = 0;; ++rank) {
+    const std::string uid = functions.InstanceOf("profile-" + std::to_string(rank));
+    if (uid.empty()) break;
+    addresses[rank] = functions.PeerAddressOf(uid);
+  }
+  ASSERT_GT(addresses.size(), 1u);
   for (const auto& [at, request] : functions.requests()) {
-    if (request.profile.filler) {
-      EXPECT_THAT(request.peers, IsEmpty()) << "it waits to be asked";
-      continue;
-    }
-    ASSERT_THAT(request.peers, SizeIs(1));
-    EXPECT_EQ(request.peers.front().role, (Role{RoleKind::kWorker, kPartnerRank, {}}));
-    EXPECT_EQ(request.peers.front().address, functions.PeerAddressOf(partner));
+    std::map<int, std::string> told = {{request.role().rank, addresses[request.role().rank]}};
+    for (const Peer& peer : request.peers) told[peer.role.rank] = peer.address;
+    EXPECT_EQ(told, addresses) << request.role().Name();
+    EXPECT_EQ(request.peers.size(), addresses.size() - 1) << request.role().Name();
   }
 }
 
