@@ -26,7 +26,7 @@ class HostProbes {
              int64_t parameters);
 
   // One measurement of one function, of two and of four, which takes some seconds in all; nothing
-  // without a clock of CPU time. What else uses a core's caches, and how fast it is clocked,
+  // without a clock of CPU time, or where one has taken long. What else uses a core's caches, and how fast it is clocked,
   // changes within seconds: call it again after other work. `step_cpu_seconds`: of a step alone,
   // where it cannot be measured here.
   Status Measure(double step_cpu_seconds);
@@ -52,6 +52,7 @@ class HostProbes {
   // As ProbedExchanges has them.
   using Exchanges = std::array<Measured, kProbedExchanges>;
 
+  Status MeasureRound(double step_cpu_seconds);
   Status MeasureHere(double step_cpu_seconds, const HostExchange& exchange, Measured* measured);
   // kDeadlineExceeded when other functions did not come.
   Status MeasureApart(double step_cpu_seconds, size_t at);
@@ -70,6 +71,7 @@ class HostProbes {
   Exchanges apart_;
   int functions_;  // that take part, this one included
   int rounds_ = 0;
+  double longest_seconds_ = 0;  // of a round
 };
 
 // Of a function that another one measures with.

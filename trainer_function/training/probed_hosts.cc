@@ -17,7 +17,7 @@ namespace {
 // No more than have begun after so many seconds where the quota is small, but for a few. The first
 // ones warm up, and at the last one the roles end.
 constexpr int64_t kIterations = 12;
-constexpr int64_t kFewestIterations = 5;
+constexpr int64_t kFewestIterations = 7;
 constexpr size_t kWarmUp = 2;
 constexpr double kMostSeconds = 0.4;
 // Of functions apart: whatever their quotas are, they have done it by then, or one is gone.
