@@ -19,14 +19,15 @@ FOLDER = pathlib.Path(os.environ.get("LAMBDADNN_RECORDS", prediction_records.REC
 RUNS = int(os.environ.get("LAMBDADNN_RECORD_RUNS", "3"))
 # As in record.py. Functions have 0.3 cores a GiB there.
 PLANS = (
-    ("mlp", "small", 8, 1, 384, 1, [1]), ("mlp", "small", 8, 2, 384, 1, [1]), ("mlp", "small", 8, 4, 256, 1, [1]),
-    ("mlp", "small", 8, 2, 640, 2, [1]), ("mlp", "small", 8, 4, 384, 2, [1, 2]), ("cnn", "small", 2, 2, 768, 1, [1]),
-    ("cnn", "small", 2, 3, 512, 1, [1]), ("logistic", "small", 10, 2, 256, 1, [1]),
-    ("logistic", "small", 10, 4, 384, 1, [1]),
+    ("mlp", "small", 16, 1, 384, 1, [1], record.DIRECT), ("mlp", "small", 16, 2, 384, 1, [1], record.STORE),
+    ("mlp", "small", 16, 4, 256, 1, [1], record.DIRECT), ("mlp", "small", 16, 2, 640, 2, [1], record.STORE),
+    ("mlp", "small", 16, 4, 384, 2, [1, 2], record.DIRECT), ("cnn", "small", 5, 2, 768, 1, [1], record.STORE),
+    ("cnn", "small", 5, 3, 512, 1, [1], record.DIRECT), ("logistic", "small", 30, 2, 256, 1, [1], record.STORE),
+    ("logistic", "small", 30, 4, 384, 1, [1], record.DIRECT),
 )
 # What the planner chooses where the spec leaves it the choice, of the same form as in record.py.
 DIRECT_WORKERS = (
-    ("mlp", "small", 8, 2, 384), ("mlp", "small", 8, 4, 384), ("cnn", "small", 4, 2, 512), ("cnn", "small", 4, 4, 256),
+    ("mlp", "small", 16, 2, 384), ("mlp", "small", 16, 4, 384), ("cnn", "small", 6, 2, 512), ("cnn", "small", 6, 4, 256),
 )
 
 
@@ -56,18 +57,20 @@ class ClusterRecords(OnPods):
         return run
 
 
-def recorded(name, configuration, aggregation):
+def recorded(place, name, configuration, aggregation):
     def test(self):
         # The store's speed is measured once, and said to the operator.
         type(self).measured = self.measured or self.measured_platform()
         job, runs = record.job_of(configuration, aggregation), []
         with self.other_operator(self.measured):
             for number in range(RUNS):
-                runs.append(self.one_run(f"{name}-{number}".lower(), job["spec"]))
+                # The name of the plan would be too long for one of objects.
+                job_name = f"{prediction_records.configuration_name(*configuration)}-{place}-{number}".lower()
+                runs.append(self.one_run(job_name, job["spec"]))
         record.write(FOLDER, f"cluster-{name}", job, json.loads(self.measured), runs,
                      place=prediction_records.CLUSTER)
     return test
 
 
-for each, *of_plan in named_plans():
-    setattr(ClusterRecords, f"test_cluster-{each}", recorded(each, *of_plan))
+for number, (each, *of_plan) in enumerate(named_plans()):
+    setattr(ClusterRecords, f"test_cluster-{each}", recorded(number, each, *of_plan))

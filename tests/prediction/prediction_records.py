@@ -65,6 +65,7 @@ def run_of(report, probes, quiet):
             "plan": {key: report["plan"][key] for key in ("functions", "memory", "serverMemory", "aggregation")
                      if key in report["plan"]},
             "seconds": report["actual"]["seconds"] - before["seconds"],
+            "secondsBeforePlan": before["seconds"],
             "cost": report["actual"]["cost"] - before["cost"],
             "terms": {name: report["phases"][name] for name, _ in TERMS if name in report["phases"]},
             "workers": report["phases"]["workers"], "servers": report["phases"]["servers"],

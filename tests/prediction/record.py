@@ -81,12 +81,11 @@ def named_way(configuration, transport, placement):
             {"transport": transport, "placement": placement})
 
 
-def named_plans():
-    """The same of all PLANS, and of all CONFIGURATIONS with every way to exchange."""
-    yield from map(named_plan, PLANS)
+def named_groups():
+    """The same of all PLANS, each by itself, and of all CONFIGURATIONS, each with every way to exchange."""
+    yield from ([named_plan(plan)] for plan in PLANS)
     for configuration in CONFIGURATIONS:
-        for way in prediction_records.WAYS:
-            yield named_way(configuration, *way)
+        yield [named_way(configuration, *way) for way in prediction_records.WAYS]
 
 
 def job_of(configuration, aggregation):
@@ -123,15 +122,26 @@ def write(folder, name, job, platform, runs, **more):
     (folder / f"{name}.json").write_text(text + "\n")
 
 
-def record(options, name, job, quiet):
-    runs = []
+def record_once(options, name, job, quiet):
+    """A run and its platform."""
+    with tempfile.TemporaryDirectory(prefix="lambdadnn-record-") as folder:
+        before = probe()
+        report, platform = run(options, job, pathlib.Path(folder))
+        done = prediction_records.run_of(report, [before, probe()], quiet)
+    print(f"{name}: {done['seconds']:.1f} s{', disturbed' if done['disturbed'] else ''}", flush=True)
+    return done, platform
+
+
+def record(options, group, quiet):
+    """All plans of a group in turns: they are compared, and the machine's speed changes within minutes."""
+    jobs = {name: job_of(configuration, aggregation) for name, configuration, aggregation in group}
+    runs, platforms = {name: [] for name in jobs}, {}
     for _ in range(options.runs):
-        with tempfile.TemporaryDirectory(prefix="lambdadnn-record-") as folder:
-            before = probe()
-            report, platform = run(options, job, pathlib.Path(folder))
-            runs.append(prediction_records.run_of(report, [before, probe()], quiet))
-        print(f"{name}: {runs[-1]['seconds']:.1f} s{', disturbed' if runs[-1]['disturbed'] else ''}", flush=True)
-    write(options.records, name, job, platform, runs)
+        for name, job in jobs.items():
+            done, platforms[name] = record_once(options, name, job, quiet)
+            runs[name].append(done)
+    for name, job in jobs.items():
+        write(options.records, name, job, platforms[name], runs[name])
 
 
 def main():
@@ -143,14 +153,13 @@ def main():
     options = parser.parse_args()
     quiet = quiet_probe()
     failed = []
-    for name, configuration, aggregation in named_plans():
-        if options.only not in name:
-            continue
+    for group in named_groups():
+        wanted = [plan for plan in group if options.only in plan[0]]
         try:
-            record(options, name, job_of(configuration, aggregation), quiet)
+            record(options, wanted, quiet)
         except RuntimeError as error:
-            failed.append(name)
-            print(f"{failed[-1]}: {error}", flush=True)
+            failed += [name for name, _, _ in wanted]
+            print(f"{wanted[0][0]}: {error}", flush=True)
     if failed:
         sys.exit(f"error: not recorded: {', '.join(failed)}")
 

@@ -37,6 +37,14 @@ def coverage(name, below):
     return f"{name}: {shares[0]:.0%} of {len(below)} runs below p50, {shares[1]:.0%} below p90"
 
 
+def before_plans(records):
+    """A line for what came before the plans, where that was recorded: nearly all of it profiling."""
+    seconds = [run["secondsBeforePlan"] for record in records for run in prediction_records.counted_runs(record)
+               if "secondsBeforePlan" in run]
+    return [f"before the plan: median {statistics.median(seconds):.1f} s, at most {max(seconds):.1f} s of "
+            f"{len(seconds)} runs"] if seconds else []
+
+
 def phase_summaries(errors):
     """A line for each phase of some plans, and one for what their own estimates said early of what was left."""
     lines = [summary(f"{SHORT[name]}, where it is at least {prediction_records.LEAST_PHASE:.0%} of the run",
@@ -108,7 +116,7 @@ def replay(lambdadnn, folder):
                  summary("all", by_kind[False] + by_kind[True]), summary("fitted", by_kind[False]),
                  summary("held out", by_kind[True]),
                  coverage("all", below[False] + below[True]), coverage("fitted", below[False]),
-                 coverage("held out", below[True]), *phase_summaries(each),
+                 coverage("held out", below[True]), *phase_summaries(each), *before_plans(those),
                  f"repeats of one plan differ by: median {statistics.median(spreads):.1%}, worst {max(spreads):.1%}",
                  summary("the next run, by what one run has shown", [error for error in following
                                                                      if error is not None])]

@@ -69,6 +69,7 @@ class Replay(unittest.TestCase):
         run["terms"]["computeSeconds"] += run["seconds"] / 2
         compute = run["terms"]["computeSeconds"]
         run["left"] = {"estimated": 4.0, "actual": 5.0}
+        run["secondsBeforePlan"] = 7.0
         self.write(run)
         errors = prediction_records.errors_of(self.lambdadnn, prediction_records.load(self.folder)[0])
         self.assertAlmostEqual(errors.total, -0.5, delta=1e-6)
@@ -80,6 +81,7 @@ class Replay(unittest.TestCase):
         self.assertIn("estimated after 10% of the iterations of what was left: median 20.0%, worst -20.0% of 1 plans",
                       text)
         self.assertIn(f"{NAME}   1/1    0.0%   -50.0%", text)
+        self.assertIn("before the plan: median 7.0 s, at most 7.0 s of 1 runs", text)
         self.assertIn("all: median 50.0%, worst -50.0% of 1 plans", text)
 
     def test_what_a_run_has_shown_corrects_the_next_prediction(self):
@@ -158,7 +160,7 @@ class Replay(unittest.TestCase):
         self.assertTrue(prediction_records.is_disturbed([1.2, 1.2], 1.0))
 
     def test_a_third_of_the_plans_is_held_out(self):
-        names = [name for name, _, _ in record.named_plans()]
+        names = [name for group in record.named_groups() for name, _, _ in group]
         held_out = sum(map(prediction_records.is_held_out, names))
         self.assertIn(held_out, range(len(names) // 5, len(names) // 2 + 1))
         self.assertEqual(len(set(names)), len(names))
