@@ -27,7 +27,8 @@ PLANS = (
 )
 # What the planner chooses where the spec leaves it the choice, of the same form as in record.py.
 DIRECT_WORKERS = (
-    ("mlp", "small", 16, 2, 384), ("mlp", "small", 16, 4, 384), ("cnn", "small", 6, 2, 512), ("cnn", "small", 6, 4, 256),
+    ("mlp", "small", 16, 2, 384), ("mlp", "small", 16, 4, 384), ("cnn", "small", 6, 2, 512),
+    ("cnn", "small", 6, 4, 256),
 )
 
 
