@@ -219,6 +219,11 @@ ExchangeRates WithWorkersByte(double seconds, const ExchangeRates& rates) {
   return all > 0 ? WithTransferredBytesTimes(FactorFor(seconds, all, all), rates) : rates;
 }
 
+ExchangeRates WithBytesOfWorker(const HostCpu& measured, const ExchangeRates& rates) {
+  if (measured.worker_seconds <= 0) return rates;
+  return WithWorkersByte(measured.worker_seconds_per_byte, rates);
+}
+
 // Of what such a worker takes, the rest: it pushes and pulls an object.
 double WorkersIteration(double seconds, const ExchangeRates& rates) {
   const double objects =
@@ -232,9 +237,8 @@ ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured, 
   ExchangeRates fitted = rates;
   fitted.alone_seconds = measured.alone_seconds;
   if (measured.pair_seconds + measured.pair_seconds_per_byte <= 0) return fitted;
-  fitted = WithServer(fitted);
   const bool knows_worker = measured.worker_seconds > 0;
-  if (knows_worker) fitted = WithWorkersByte(measured.worker_seconds_per_byte, fitted);
+  fitted = WithBytesOfWorker(measured, WithServer(fitted));
   const auto with_bytes_times = [&](double factor, const ExchangeRates& of) {
     const ExchangeRates served = WithServedBytesTimes(factor, of);
     return knows_worker ? served : WithTransferredBytesTimes(factor, served);
@@ -263,6 +267,11 @@ ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured, 
 ExchangeRates RatesOfServed(const ExchangeRates& rates, const HostCpu& measured) {
   ExchangeRates fitted = RatesOfHosts(rates, measured, 1);
   if (measured.server_seconds + measured.server_seconds_per_byte <= 0) return fitted;
+  if (measured.pair_seconds <= 0 && measured.worker_seconds > 0) {
+    // Nobody measured two that serve.
+    fitted = WithBytesOfWorker(measured, fitted);
+    fitted.worker_iteration_seconds = WorkersIteration(measured.worker_seconds, fitted);
+  }
   fitted = WithServer(fitted);
   ServerCpu& server = fitted.server;
   const ServerCpu parts = WithServer(rates).server;

@@ -129,6 +129,10 @@ SliceRequest MakeProfileSlice(const Job& job, const Platform& platform, const As
   plan.memory_mib = memory_mib;
   plan.threads = ThreadsOf(platform, memory_mib);
   plan.server_memory_mib = platform.memory.min_mib;
+  // What is measured first of the exchange: what it will be, or what it most often is.
+  const AggregationSpec& wanted = job.spec.aggregation;
+  plan.aggregation.transport = wanted.transport.value_or(TransportKind::kDirect);
+  plan.aggregation.placement = wanted.placement.value_or(Placement::kWorkers);
   plan.local_batch_size = config.batch_size;
   // How far a batch's samples lie apart follows from it.
   const TrainingSpec& training = job.spec.training;

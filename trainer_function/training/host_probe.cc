@@ -2,16 +2,19 @@
 #include "trainer_function/training/host_probe.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <utility>
+#include <vector>
 
+#include "common/base/statistics.h"
 #include "common/plan/exchange_cpu.h"
 #include "trainer_function/training/probed_slice.h"
 
 namespace lambdadnn {
 namespace {
 
-// What takes longer under a small quota is measured once.
+// What takes longer, as under a small quota, is measured once.
 constexpr double kLongRoundSeconds = 3;
 // Functions that measure with this one are in the midst of a step, at most.
 constexpr Duration kMeeting = std::chrono::seconds(2);
@@ -26,6 +29,28 @@ constexpr size_t kStoreMany = 3;
 constexpr size_t kWorkerFew = 4;
 constexpr size_t kServerFew = 6;
 constexpr size_t kFourFew = 8;
+
+// The places in the order in which they are measured, which all functions follow: first what the
+// plan of the request needs, since under a small quota there is no time for all.
+std::array<size_t, kProbedExchanges> OrderOf(const AggregationPlan& plan) {
+  const bool stored = plan.transport == TransportKind::kObjectStore;
+  const std::vector<size_t> hosts = {kDirectFew, kFourFew};
+  const std::vector<size_t> served = {kWorkerFew, kServerFew};
+  const bool serve = plan.placement == Placement::kWorkers;
+  std::array<size_t, kProbedExchanges> order{};
+  size_t place = 0;
+  const auto append = [&](const std::vector<size_t>& few_at) {
+    for (const size_t few : few_at) {
+      order[place++] = few;
+      order[place++] = few + 1;
+    }
+  };
+  if (stored) append({kStoreFew});
+  append(serve ? hosts : served);
+  if (!stored) append({kStoreFew});
+  append(serve ? served : hosts);
+  return order;
+}
 
 std::map<int, std::string> AddressesOf(const SliceRequest& request) {
   std::map<int, std::string> addresses;
@@ -63,30 +88,34 @@ HostProbes::HostProbes(const RoleContext& context, const TrainingEnvironment& en
       parameters_(parameters),
       one_{.functions = 1, .elements = std::clamp<int64_t>(parameters, 1, kMostHostElements)},
       exchanges_(ProbedExchanges(parameters)),
+      order_(OrderOf(context.request.plan.aggregation)),
       functions_(FunctionsOf(environment, context.request)) {}
 
-Status HostProbes::Measure(double step_cpu_seconds) {
-  if (environment_.cpu_seconds() <= 0 || longest_seconds_ > kLongRoundSeconds) return OkStatus();
+Status HostProbes::Measure(double step_cpu_seconds, double seconds) {
+  if (environment_.cpu_seconds() <= 0 || took_long_) return OkStatus();
   const PhaseScope scope(context_.phases, Phase::kMerge);
   const Instant begin = context_.runtime.clock.Now();
+  until_ = begin + FromSeconds(seconds);
   LDNN_RETURN_IF_ERROR(MeasureRound(step_cpu_seconds));
-  longest_seconds_ = std::max(longest_seconds_, ToSeconds(context_.runtime.clock.Now() - begin));
+  took_long_ = ToSeconds(context_.runtime.clock.Now() - begin) > kLongRoundSeconds;
   return OkStatus();
 }
 
 Status HostProbes::MeasureRound(double step_cpu_seconds) {
   LDNN_RETURN_IF_ERROR(MeasureHere(step_cpu_seconds, one_, &alone_));
   if (!environment_.peers.open_own) return OkStatus();
-  for (size_t at = 0; at < exchanges_.size(); ++at) {
-    if (exchanges_[at].functions > functions_) continue;
-    if (!MeasureApart(step_cpu_seconds, at).ok()) functions_ = 1;
+  for (size_t place = 0; place < order_.size(); ++place) {
+    const bool is_few = place % 2 == 0;  // the next one is of many elements
+    if (is_few && place > 0 && !IsTimeLeft()) break;
+    if (exchanges_[order_[place]].functions > functions_) continue;
+    if (!MeasureApart(step_cpu_seconds, place).ok()) functions_ = 1;
     LDNN_RETURN_IF_ERROR(context_.interrupt.Check());
   }
   ++rounds_;
   // What four take here is compared with what two do.
   if (functions_ == kMostProbedFunctions) return OkStatus();
   for (const size_t at : {kDirectFew, kDirectMany, kStoreFew, kStoreMany, kFourFew}) {
-    if (functions_ > 1 && at != kDirectFew && at != kFourFew) continue;
+    if (functions_ > 1 && ((at != kDirectFew && at != kFourFew) || !IsTimeLeft())) continue;
     LDNN_RETURN_IF_ERROR(MeasureHere(step_cpu_seconds, exchanges_[at], &here_[at]));
   }
   return OkStatus();
@@ -100,8 +129,9 @@ Status HostProbes::MeasureHere(double step_cpu_seconds, const HostExchange& exch
   return OkStatus();
 }
 
-Status HostProbes::MeasureApart(double step_cpu_seconds, size_t at) {
-  const HostApart apart = {0, rounds_ * kProbedExchanges + static_cast<int>(at),
+Status HostProbes::MeasureApart(double step_cpu_seconds, size_t place) {
+  const size_t at = order_[place];
+  const HostApart apart = {0, rounds_ * kProbedExchanges + static_cast<int>(place),
                            AddressesOf(context_.request)};
   ProbedHosts hosts(context_, environment_, step_, step_cpu_seconds, exchanges_[at], apart);
   LDNN_RETURN_IF_ERROR(hosts.Open());
@@ -118,34 +148,47 @@ void HostProbes::Record(double step_cpu_seconds, SliceRecord* record) const {
   metrics["aloneCpuSeconds"] = std::max(0.0, alone_.Mean().iteration - step_cpu_seconds) *
                                static_cast<double>(parameters_) /
                                static_cast<double>(one_.elements);
-  const bool apart = apart_[kStoreMany].times > 0;
-  const Exchanges& pairs = apart ? apart_ : here_;
-  if (pairs[kStoreMany].times == 0) return;
-  RecordBoth("directPair", kDirectFew, pairs, record);
-  RecordBoth("storePair", kStoreFew, pairs, record);
-  const auto record_apart = [&](const std::string& name, size_t few_at) {
-    const bool known = apart_[few_at + 1].times > 0;
-    if (known) RecordBoth(name, few_at, apart_, record);
-    return known;
+  // Of both, of few elements and of many.
+  const auto is_known = [](const Exchanges& measured, size_t few_at) {
+    return measured[few_at + 1].times > 0;
   };
-  record_apart("directWorker", kWorkerFew);
-  record_apart("directServer", kServerFew);
-  metrics["functionsApart"] = apart ? 2 : 0;
-  if (record_apart("directFour", kFourFew)) {
+  const auto record_known = [&](const std::string& name, size_t few_at, const Exchanges& measured) {
+    if (is_known(measured, few_at)) RecordBoth(name, few_at, measured, record);
+    return is_known(measured, few_at);
+  };
+  const bool apart = is_known(apart_, kDirectFew);
+  const Exchanges& pairs = apart ? apart_ : here_;
+  record_known("directPair", kDirectFew, pairs);
+  record_known("storePair", kStoreFew, is_known(apart_, kStoreFew) ? apart_ : here_);
+  const bool served = record_known("directWorker", kWorkerFew, apart_);
+  record_known("directServer", kServerFew, apart_);
+  metrics["functionsApart"] = apart || served ? 2 : 0;
+  if (record_known("directFour", kFourFew, apart_)) {
     metrics["functionsApart"] = kMostProbedFunctions;
-  } else if (here_[kFourFew].times > 0) {
+  } else if (here_[kFourFew].times > 0 && pairs[kDirectFew].times > 0) {
     // Of functions in one process as well, of which two took so much less than apart.
     const double two = BesideStep(here_[kDirectFew].Mean());
     const double factor = two > 0 ? BesideStep(pairs[kDirectFew].Mean()) / two : 1;
     metrics["directFourCpuSeconds"] = factor * BesideStep(here_[kFourFew].Mean());
   }
-  if (!step_.run) return;
-  const auto disturbed = [&](const Measured& many) {
-    return std::max(0.0, many.Mean().step - step_cpu_seconds);
+  if (step_.run) RecordDisturbance(step_cpu_seconds, record);
+}
+
+void HostProbes::RecordDisturbance(double step_cpu_seconds, SliceRecord* record) const {
+  const auto first_of = [&](std::initializer_list<const Measured*> exchanges) {
+    const auto known =
+        std::ranges::find_if(exchanges, [](const Measured* of) { return of->times > 0; });
+    return known == exchanges.end() ? nullptr : *known;
   };
-  const Measured& four = apart_[kFourFew + 1];
-  const Measured& direct = four.times > 0 ? four : pairs[kDirectMany];
-  metrics["disturbedCpuSeconds"] = (disturbed(direct) + disturbed(pairs[kStoreMany])) / 2;
+  std::vector<double> seconds;
+  // Over connections and through the store; of many elements.
+  for (const Measured* const exchange : {first_of({&apart_[kFourFew + 1], &apart_[kDirectMany],
+                                                   &apart_[kWorkerFew + 1], &here_[kDirectMany]}),
+                                         first_of({&apart_[kStoreMany], &here_[kStoreMany]})}) {
+    if (exchange == nullptr) continue;
+    seconds.push_back(std::max(0.0, exchange->Mean().step - step_cpu_seconds));
+  }
+  if (!seconds.empty()) record->metrics["disturbedCpuSeconds"] = Mean(seconds);
 }
 
 void HostProbes::RecordBoth(const std::string& name, size_t few_at, const Exchanges& measured,
@@ -168,13 +211,14 @@ ProbePartner::ProbePartner(const RoleContext& context, const TrainingEnvironment
       environment_(environment),
       step_(std::move(step)),
       exchanges_(ProbedExchanges(parameters)),
+      order_(OrderOf(context.request.plan.aggregation)),
       functions_(FunctionsOf(environment, context.request)) {}
 
 Status ProbePartner::Join(double step_cpu_seconds) {
   const int rank = context_.request.role().rank;
   if (!next_.has_value()) {
     const auto exchange_of = [&](int number) -> const HostExchange& {
-      return exchanges_[static_cast<size_t>(number % kProbedExchanges)];
+      return exchanges_[order_[static_cast<size_t>(number % kProbedExchanges)]];
     };
     const auto takes = [&](const HostExchange& exchange) {
       return rank < exchange.functions && exchange.functions <= functions_;

@@ -25,11 +25,12 @@ class HostProbes {
   HostProbes(const RoleContext& context, const TrainingEnvironment& environment, ProbedStep step,
              int64_t parameters);
 
-  // One measurement of one function, of two and of four, which takes some seconds in all; nothing
-  // without a clock of CPU time, or where one has taken long. What else uses a core's caches, and how fast it is clocked,
-  // changes within seconds: call it again after other work. `step_cpu_seconds`: of a step alone,
-  // where it cannot be measured here.
-  Status Measure(double step_cpu_seconds);
+  // One measurement of one function, of two and of four; nothing without a clock of CPU time. It
+  // begins with how the plan of the request exchanges, and leaves out what has not begun after so
+  // many seconds. What else uses a core's caches, and how fast it is clocked, changes within
+  // seconds: call it again after other work, which measures nothing if the first one took long.
+  // `step_cpu_seconds`: of a step alone, where it cannot be measured here.
+  Status Measure(double step_cpu_seconds, double seconds);
 
   // Means of the measurements:
   // aloneCpuSeconds, directPairCpuSeconds(PerByte), directFourCpuSeconds and, through the store,
@@ -52,10 +53,12 @@ class HostProbes {
   // As ProbedExchanges has them.
   using Exchanges = std::array<Measured, kProbedExchanges>;
 
+  bool IsTimeLeft() const { return context_.runtime.clock.Now() < until_; }
   Status MeasureRound(double step_cpu_seconds);
   Status MeasureHere(double step_cpu_seconds, const HostExchange& exchange, Measured* measured);
-  // kDeadlineExceeded when other functions did not come.
-  Status MeasureApart(double step_cpu_seconds, size_t at);
+  // The exchange of this place in the order.
+  Status MeasureApart(double step_cpu_seconds, size_t place);
+  void RecordDisturbance(double step_cpu_seconds, SliceRecord* record) const;
   // `few_at`: the place of one of few elements; that of many follows.
   void RecordBoth(const std::string& name, size_t few_at, const Exchanges& measured,
                   SliceRecord* record) const;
@@ -66,12 +69,14 @@ class HostProbes {
   const int64_t parameters_;
   const HostExchange one_;
   const std::array<HostExchange, kProbedExchanges> exchanges_;
+  const std::array<size_t, kProbedExchanges> order_;
   Measured alone_;
   Exchanges here_;
   Exchanges apart_;
   int functions_;  // that take part, this one included
   int rounds_ = 0;
-  double longest_seconds_ = 0;  // of a round
+  Instant until_{};
+  bool took_long_ = false;
 };
 
 // Of a function that another one measures with.
@@ -93,6 +98,7 @@ class ProbePartner {
   const TrainingEnvironment& environment_;
   const ProbedStep step_;
   const std::array<HostExchange, kProbedExchanges> exchanges_;
+  const std::array<size_t, kProbedExchanges> order_;
   const int functions_;  // that take part, this one included
   int number_ = 0;
   std::optional<ProbedHosts> next_;

@@ -45,6 +45,9 @@ constexpr double kMostEntries = 20;
 // Steps that take longer to measure are measured once.
 constexpr double kLongMeasuringSeconds = 1.5;
 constexpr double kFillerReportSeconds = 0.5;
+// Exchanges are measured for so long, or such a part of the training if that is longer.
+constexpr double kLeastHostSeconds = 3;
+constexpr double kHostShare = 0.05;
 constexpr double kMebibyte = 1024.0 * 1024.0;
 
 struct WorkSeconds {
@@ -99,6 +102,8 @@ class ProfileRole {
   Status MeasureEvaluation();
   // None where it would take long.
   ProbedStep ProbedStepOf(double cpu_seconds);
+  // How long exchanges may be measured: as long as the job is worth it.
+  double HostSeconds() const;
   Status Fill();
   Result<WorkSeconds> Time(const std::function<Status()>& work);
   int BatchSize() const {
@@ -302,6 +307,13 @@ Status ProfileRole::MeasureWholeBatches() {
   return OkStatus();
 }
 
+double ProfileRole::HostSeconds() const {
+  const int64_t batches = dataset_->info().samples / std::max(1, request_.plan.global_batch_size);
+  const auto steps = static_cast<double>(batches * request_.training.epochs);
+  const double step_seconds = measuring_seconds_ / std::max(1, entries_ * steps_an_entry_);
+  return std::max(kLeastHostSeconds, kHostShare * steps * step_seconds);
+}
+
 Status ProfileRole::MeasureAgain() {
   return measuring_seconds_ > kLongMeasuringSeconds ? OkStatus() : MeasureWholeBatches();
 }
@@ -409,7 +421,7 @@ Status ProfileRole::Measure() {
                                         request_.plan.global_batch_size, &record_));
   LDNN_RETURN_IF_ERROR(MeasureFinish());
   HostProbes hosts(context_, environment_, ProbedStepOf(step_cpu_seconds()), std::ssize(weights_));
-  LDNN_RETURN_IF_ERROR(hosts.Measure(step_cpu_seconds()));
+  LDNN_RETURN_IF_ERROR(hosts.Measure(step_cpu_seconds(), HostSeconds()));
   ExchangeProbe exchange(context_, environment_, gradient_, &record_);
   LDNN_RETURN_IF_ERROR(exchange.MeasureCheckpoint(std::ssize(weights_)));
   LDNN_RETURN_IF_ERROR(
@@ -419,7 +431,7 @@ Status ProfileRole::Measure() {
   LDNN_RETURN_IF_ERROR(MeasureDirect(context_, environment_, gradient_, &record_));
   LDNN_RETURN_IF_ERROR(MeasureServerRole(context_, environment_, std::ssize(weights_),
                                          step_cpu_seconds(), &record_));
-  LDNN_RETURN_IF_ERROR(hosts.Measure(step_cpu_seconds()));
+  LDNN_RETURN_IF_ERROR(hosts.Measure(step_cpu_seconds(), HostSeconds()));
   LDNN_RETURN_IF_ERROR(MeasureAgain());
   hosts.Record(step_cpu_seconds(), &record_);
   return OkStatus();

@@ -225,6 +225,16 @@ TEST_P(RatesOfSeveral, GiveADedicatedServerWhatOneTook) {
   EXPECT_GT(child(fitted), child(unknown));
   EXPECT_GT(fitted.update_seconds_per_byte, unknown.update_seconds_per_byte);
   EXPECT_EQ(fitted.transfer, unknown.transfer) << "the worker's";
+  // Where nobody measured two that serve, likewise.
+  HostCpu served;
+  served.worker_seconds = 4e-4;
+  served.worker_seconds_per_byte = 3e-9;
+  served.server_seconds = 9e-4;
+  served.server_seconds_per_byte = 7e-9;
+  const ExchangeCpu both = ExchangeCpuOf({ServedPlan(TransportKind::kDirect), kParameters},
+                                         RatesOfServed(Rates(), served));
+  EXPECT_NEAR(both.worker_seconds, 4e-4 + 3e-9 * kBytes, 1e-9);
+  EXPECT_NEAR(both.server_seconds, 9e-4 + 7e-9 * kBytes, 1e-9);
 }
 
 TEST_P(RatesOfSeveral, NeverTakeAByteForLessThanItsParts) {

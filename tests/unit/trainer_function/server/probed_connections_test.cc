@@ -8,14 +8,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "common/base/process_usage.h"
 #include "common/objectstore/memory_object_store.h"
 #include "tests/support/slice_harness.h"
 #include "tests/support/system_runtime.h"
 #include "trainer_function/peer/peer_key.h"
 #include "trainer_function/peer/tcp_network.h"
 #include "trainer_function/server/slice_service.h"
+#include "trainer_function/training/host_probe.h"
 #include "trainer_function/training/probed_hosts.h"
 
 namespace lambdadnn {
@@ -99,6 +103,52 @@ class ProbedConnectionsTest : public testing::Test {
     return record;
   }
 
+  // What the parts of role profile are given.
+  struct Probing {
+    Probing(ProbedConnectionsTest& test, SliceRequest of, const SliceEnvironment& environment)
+        : interrupt(test.runtime_, test.runtime_.clock.Now() + std::chrono::seconds(60)),
+          phases(test.runtime_.clock, {}, test.runtime_.clock.Now()),
+          request(std::move(of)),
+          context{.runtime = test.runtime_,
+                  .store = test.store_,
+                  .interrupt = interrupt,
+                  .request = request,
+                  .emit = [](const ProgressLine&) {},
+                  .stop_wanted = [] { return false; },
+                  .pace = [] {},
+                  .phases = phases} {
+      training.cpu_seconds = [] { return CurrentProcessUsage().cpu_seconds; };
+      training.peers = environment.peers;
+    }
+
+    TrainingEnvironment training;
+    Interrupt interrupt;
+    PhaseMeter phases;
+    const SliceRequest request;
+    const RoleContext context;
+  };
+
+  // Of all that is measured with another function.
+  void ExpectFirst(Placement placement, std::string_view name) {
+    const auto with = [placement](SliceRequest request) {
+      request.plan.aggregation.placement = placement;
+      request.plan.aggregation.transport = TransportKind::kDirect;
+      return request;
+    };
+    SliceService filler(runtime_, Environment(Partner(1), networks_[1]));
+    ASSERT_TRUE(filler.Start(with(Request(Partner(1), 2))).ok());
+    Probing probing(*this, with(Request(kMeasuring, 2)), Environment(kMeasuring, networks_[0]));
+    HostProbes probes(probing.context, probing.training, {}, job_.parameters);
+    ASSERT_TRUE(probes.Measure(0, 0).ok());
+    SliceRecord record;
+    probes.Record(0, &record);
+    EXPECT_EQ(record.metrics.at("functionsApart"), 2);
+    for (const char* const each : {"directPairCpuSeconds", "directWorkerCpuSeconds",
+                                   "directServerCpuSeconds", "storePairCpuSeconds"}) {
+      EXPECT_EQ(record.metrics.contains(each), each == name) << each;
+    }
+  }
+
   static size_t At(int rank) { return static_cast<size_t>(rank); }
 
   static void ExpectMeasured(const SliceRecord& record, int apart) {
@@ -147,27 +197,22 @@ TEST_F(ProbedConnectionsTest, AFunctionThatIsNotReachedIsNotNeeded) {
   ExpectMeasured(Profiled(2), 0);
 }
 
+// Under a small quota there is no time for all.
+TEST_F(ProbedConnectionsTest, HowWorkersThatServeExchangeIsMeasuredFirst) {
+  ExpectFirst(Placement::kWorkers, "directPairCpuSeconds");
+}
+
+TEST_F(ProbedConnectionsTest, HowDedicatedServersExchangeIsMeasuredFirst) {
+  ExpectFirst(Placement::kDedicated, "directWorkerCpuSeconds");
+}
+
 // Connected, and gone before it has done anything.
 TEST_F(ProbedConnectionsTest, AFunctionThatIsLostIsNotWaitedFor) {
-  SliceEnvironment environment = Environment(Partner(1), networks_[1]);
-  TrainingEnvironment training;
-  training.cpu_seconds = [] { return 1.0; };
-  training.peers = environment.peers;
-  Interrupt interrupt(runtime_, runtime_.clock.Now() + std::chrono::seconds(60));
-  PhaseMeter phases(runtime_.clock, {}, runtime_.clock.Now());
-  const SliceRequest request = Request(Partner(1));
-  const RoleContext context = {.runtime = runtime_,
-                               .store = store_,
-                               .interrupt = interrupt,
-                               .request = request,
-                               .emit = {},
-                               .stop_wanted = {},
-                               .pace = [] {},
-                               .phases = phases};
+  const Probing probing(*this, Request(Partner(1)), Environment(Partner(1), networks_[1]));
   const ProbedStep none;
   const HostExchange first = ProbedExchanges(job_.parameters).front();
   std::optional<ProbedHosts> partner;
-  partner.emplace(context, training, none, 0, first, HostApart{1, 0, {}});
+  partner.emplace(probing.context, probing.training, none, 0, first, HostApart{1, 0, {}});
   ASSERT_TRUE(partner->Open().ok());
   const auto lost = runtime_.executor.Spawn("partner", [&] {
     while (!partner->IsConnected()) runtime_.clock.SleepFor(std::chrono::milliseconds(1));
