@@ -155,9 +155,12 @@ def counted_runs(record):
 
 
 def spread_of(record):
-    """How much longer the longest run took than the shortest: no prediction can be nearer to all of them."""
-    seconds = [run["seconds"] for run in record["runs"]]
-    return max(seconds) / min(seconds) - 1
+    """How much longer the longest run took than the shortest of the same plan: no prediction can be nearer to all of
+    them."""
+    seconds = {}
+    for run in record["runs"]:
+        seconds.setdefault(json.dumps(run["plan"], sort_keys=True), []).append(run["seconds"])
+    return max(max(each) / min(each) - 1 for each in seconds.values())
 
 
 class Errors(typing.NamedTuple):

@@ -59,6 +59,7 @@ class Replay(unittest.TestCase):
             said["job"]["spec"]["aggregation"] |= way
             self.assertEqual(run["seconds"], prediction_records.predict(self.lambdadnn, said, run)[0])
         self.assertNotEqual(runs[0]["seconds"], runs[1]["seconds"], "each way takes another time")
+        self.assertEqual(prediction_records.spread_of({"runs": runs}), 0)
         self.write(*runs)  # the planner chose another way for each
         errors = prediction_records.errors_of(self.lambdadnn, prediction_records.load(self.folder)[0])
         self.assertAlmostEqual(errors.total, 0, delta=1e-6)
