@@ -212,16 +212,13 @@ double FactorUntil(double measured, const std::function<double(double)>& seconds
   return high;
 }
 
-// Such that each byte of a worker that does not serve takes so long.
-ExchangeRates WithWorkersByte(double seconds, const ExchangeRates& rates) {
+// Such that each byte of a worker that does not serve takes what was measured of one, if it was.
+ExchangeRates WithBytesOfWorker(const HostCpu& measured, const ExchangeRates& rates) {
+  if (measured.worker_seconds <= 0) return rates;
+  const double seconds = measured.worker_seconds_per_byte;
   const double all = rates.transfer.push_seconds_per_byte + rates.transfer.pull_seconds_per_byte +
                      rates.send_seconds_per_byte;
   return all > 0 ? WithTransferredBytesTimes(FactorFor(seconds, all, all), rates) : rates;
-}
-
-ExchangeRates WithBytesOfWorker(const HostCpu& measured, const ExchangeRates& rates) {
-  if (measured.worker_seconds <= 0) return rates;
-  return WithWorkersByte(measured.worker_seconds_per_byte, rates);
 }
 
 // Of what such a worker takes, the rest: it pushes and pulls an object.

@@ -58,7 +58,7 @@ class ClusterRecords(OnPods):
         return run
 
 
-def recorded(place, name, configuration, aggregation):
+def recorded(index, name, configuration, aggregation):
     def test(self):
         # The store's speed is measured once, and said to the operator.
         type(self).measured = self.measured or self.measured_platform()
@@ -66,12 +66,12 @@ def recorded(place, name, configuration, aggregation):
         with self.other_operator(self.measured):
             for number in range(RUNS):
                 # The name of the plan would be too long for one of objects.
-                job_name = f"{prediction_records.configuration_name(*configuration)}-{place}-{number}".lower()
+                job_name = f"{prediction_records.configuration_name(*configuration)}-{index}-{number}".lower()
                 runs.append(self.one_run(job_name, job["spec"]))
         record.write(FOLDER, f"cluster-{name}", job, json.loads(self.measured), runs,
                      place=prediction_records.CLUSTER)
     return test
 
 
-for number, (each, *of_plan) in enumerate(named_plans()):
-    setattr(ClusterRecords, f"test_cluster-{each}", recorded(number, each, *of_plan))
+for index, (each, *of_plan) in enumerate(named_plans()):
+    setattr(ClusterRecords, f"test_cluster-{each}", recorded(index, each, *of_plan))
