@@ -61,6 +61,7 @@ class ProbedConnectionsTest : public testing::Test {
     request.profile.iterations = 2;
     request.profile.batch_size = 16;
     request.profile.filler = role.rank > 0;
+    request.training.epochs = 1'000'000'000;  // worth measuring all, however busy the machine is
     return request;
   }
 
