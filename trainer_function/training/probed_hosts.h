@@ -39,9 +39,9 @@ struct HostExchange {
   Placement placement = Placement::kWorkers;
   bool first_serves = false;
 };
-// Those of several functions, in the order in which they are measured, of a model of so many
-// parameters, each of few elements and of many: of two, over connections; through the store; over
-// connections, of a worker and its server, and of a server and its worker; and of four.
+// Those of several functions, of a model of so many parameters, each of few elements and then of
+// many: of two, over connections; through the store; over connections, of a worker and its server,
+// and of a server and its worker; and of four.
 inline constexpr int kProbedExchanges = 10;
 // Of more elements an exchange shows nothing new, and the function has memory for these.
 inline constexpr int64_t kMostHostElements = 1 << 19;

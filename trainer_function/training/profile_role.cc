@@ -309,7 +309,7 @@ Status ProfileRole::MeasureWholeBatches() {
 
 double ProfileRole::HostSeconds() const {
   const int64_t batches = dataset_->info().samples / std::max(1, request_.plan.global_batch_size);
-  const auto steps = static_cast<double>(batches * request_.training.epochs);
+  const double steps = static_cast<double>(batches) * static_cast<double>(request_.training.epochs);
   const double step_seconds = measuring_seconds_ / std::max(1, entries_ * steps_an_entry_);
   return std::max(kLeastHostSeconds, kHostShare * steps * step_seconds);
 }
