@@ -117,9 +117,9 @@ AggregationPlan HostsPlan(int functions, TransportKind transport) {
   return plan;
 }
 
-AggregationPlan ServedPlan(TransportKind transport) {
+AggregationPlan ServedPlan(int workers, TransportKind transport) {
   AggregationPlan plan;
-  plan.layers = {1, 1};
+  plan.layers = {1, workers};
   plan.transport = transport;
   return plan;
 }
@@ -228,6 +228,25 @@ double WorkersIteration(double seconds, const ExchangeRates& rates) {
   return std::max(0.0, seconds - objects);
 }
 
+// Such that each child of a dedicated server, with the weights that are sent to it, takes what a
+// server of three took more than one of one; of bytes, the rest is the server's own.
+void FitChildren(const HostCpu& measured, ExchangeRates* rates) {
+  const auto child = [](double one, double three, double sent, double before) {
+    return std::clamp((three - one) / 2 - sent, before / kMostFactor, before * kMostFactor);
+  };
+  ServerCpu& server = rates->server;
+  server.child_seconds = child(measured.server_seconds, measured.server_of_three_seconds,
+                               rates->send_seconds, server.child_seconds);
+  server.child_seconds_per_byte =
+      child(measured.server_seconds_per_byte, measured.server_of_three_seconds_per_byte,
+            rates->send_seconds_per_byte, server.child_seconds_per_byte);
+  server.seconds_per_byte =
+      std::max(0.0, measured.server_seconds_per_byte - server.child_seconds_per_byte -
+                        rates->send_seconds_per_byte);
+  rates->update_seconds_per_byte =
+      std::min(rates->update_seconds_per_byte, server.seconds_per_byte);
+}
+
 }  // namespace
 
 ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured, int workers) {
@@ -280,6 +299,7 @@ ExchangeRates RatesOfServed(const ExchangeRates& rates, const HostCpu& measured)
     server.child_seconds_per_byte = factor * parts.child_seconds_per_byte;
     fitted.update_seconds_per_byte = factor * UpdateSecondsPerByte(fitted);
   }
+  if (measured.server_of_three_seconds > 0) FitChildren(measured, &fitted);
   const double objects = server.shard_seconds + server.child_seconds + fitted.send_seconds;
   server.iteration_seconds = std::max(0.0, measured.server_seconds - objects);
   return fitted;

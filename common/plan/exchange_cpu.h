@@ -83,12 +83,15 @@ struct HostCpu {
   double server_seconds = 0;  // of that one's server
   double server_seconds_per_byte = 0;
   double four_seconds_per_byte = 0;
+  // Of a server of three such workers.
+  double server_of_three_seconds = 0;
+  double server_of_three_seconds_per_byte = 0;
   friend bool operator==(const HostCpu&, const HostCpu&) = default;
 };
 // So many workers that serve a shard each.
 AggregationPlan HostsPlan(int functions, TransportKind transport);
-// One worker, and one function that serves it.
-AggregationPlan ServedPlan(TransportKind transport);
+// So many workers, and one function that serves them.
+AggregationPlan ServedPlan(int workers, TransportKind transport);
 
 // CPU seconds of one iteration with a whole core: a worker's for all shards, a server's for those
 // of its group.
@@ -129,7 +132,8 @@ ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates
 // Of more than two `workers`, bytes are those of four where these were measured.
 ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured, int workers);
 // The same of dedicated servers: where one was measured, it takes what that took. What its bytes
-// take more than their parts is on all of them, arithmetic included.
+// take more than their parts is on all of them, arithmetic included. Where a server of three was
+// measured as well, what that took more is the children's.
 ExchangeRates RatesOfServed(const ExchangeRates& rates, const HostCpu& measured);
 // The same where objects go through the store. A server that reads from it was measured as a whole,
 // so that what is missing is in the workers' pushes and pulls alone.

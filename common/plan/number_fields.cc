@@ -114,6 +114,10 @@ constexpr ProfileNumber kProfileDecimals[] = {
     OfProfile<&Profile::host, &HostCpu::server_seconds>("directServerCpuSeconds", Unit::kSeconds),
     OfProfile<&Profile::host, &HostCpu::server_seconds_per_byte>("directServerCpuSecondsPerByte",
                                                                  Unit::kSeconds),
+    OfProfile<&Profile::host, &HostCpu::server_of_three_seconds>("directServerOfThreeCpuSeconds",
+                                                                 Unit::kSeconds),
+    OfProfile<&Profile::host, &HostCpu::server_of_three_seconds_per_byte>(
+        "directServerOfThreeCpuSecondsPerByte", Unit::kSeconds),
     OfProfile<&Profile::store_host, &HostCpu::pair_seconds>("storePairCpuSeconds", Unit::kSeconds),
     OfProfile<&Profile::store_host, &HostCpu::pair_seconds_per_byte>("storePairCpuSecondsPerByte",
                                                                      Unit::kSeconds),

@@ -250,7 +250,7 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
     option.straggler_seconds = StragglerSeconds(input_, plan);
   }
   option.cpu = ExchangeCpuOf(shape, rates_.Of(plan));
-  option.run_factor = OrOne(input_.profile.run.ExchangeOf(plan));
+  option.run_factor = input_.profile.run.ExchangeFactor(plan);
   option.server_core_share = hosted ? 1 : CoreShare(option.server_memory_mib);
   if (platform.prices.put_request > 0 || platform.prices.get_request > 0) {
     option.requests = IterationCost(shape);

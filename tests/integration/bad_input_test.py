@@ -280,12 +280,17 @@ class Mounted(BadInput):
         self.assertFalse((place / "run").exists())
 
     def test_a_disk_that_fills_up_while_training(self):
-        # Filled once the run has come to its 200th iteration; whatever it writes next, fails.
+        # Filled once the run has come to its 200th iteration, but for 28 KiB: there is no room for a gradient of
+        # 31,400 bytes any more, and enough for records. Links keep the room of what is deleted then.
         fill = """mount -t tmpfs -o size=8m none disk
           (until grep -q '"iteration":200,' run/events.jsonl 2>/dev/null; do sleep 0.02; done
-           dd if=/dev/zero of=disk/filler bs=4k 2>/dev/null) &"""
+           for i in $(seq 100); do
+             dd if=/dev/zero bs=4k 2>/dev/null >> disk/filler
+             cp -al disk/store disk/links-$i 2>/dev/null
+           done
+           truncate -s -28K disk/filler) &"""
         place = self.run_with(fill, "--out", "run", "--store", "file://$PWD/disk/store", "; code=$?",
-                              "; cp -r disk kept; kill %1 2>/dev/null; exit $code",
+                              "; mkdir kept; cp -r disk/store kept; exit $code",
                               training__epochs=2000, backoffLimit=1)
         self.said(FAILED, r"No space left on device; free some space")
         kept = sorted((place / "kept/store").rglob("manifest.json"))

@@ -29,13 +29,14 @@ constexpr size_t kStoreMany = 3;
 constexpr size_t kWorkerFew = 4;
 constexpr size_t kServerFew = 6;
 constexpr size_t kFourFew = 8;
+constexpr size_t kServerOfThreeFew = 10;
 
 // The places in the order in which they are measured, which all functions follow: first what the
 // plan of the request needs, since under a small quota there is no time for all.
 std::array<size_t, kProbedExchanges> OrderOf(const AggregationPlan& plan) {
   const bool stored = plan.transport == TransportKind::kObjectStore;
   const std::vector<size_t> hosts = {kDirectFew, kFourFew};
-  const std::vector<size_t> served = {kWorkerFew, kServerFew};
+  const std::vector<size_t> served = {kWorkerFew, kServerFew, kServerOfThreeFew};
   const bool serve = plan.placement == Placement::kWorkers;
   std::array<size_t, kProbedExchanges> order{};
   size_t place = 0;
@@ -165,6 +166,7 @@ void HostProbes::Record(double step_cpu_seconds, SliceRecord* record) const {
   record_known("storePair", kStoreFew, is_known(apart_, kStoreFew) ? apart_ : here_);
   const bool served = record_known("directWorker", kWorkerFew, apart_);
   record_known("directServer", kServerFew, apart_);
+  record_known("directServerOfThree", kServerOfThreeFew, apart_);
   metrics["functionsApart"] = apart || served ? 2 : 0;
   if (record_known("directFour", kFourFew, apart_)) {
     metrics["functionsApart"] = kMostProbedFunctions;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the CPU time of an exchange as it runs: functions that are workers and serve
-// (Placement::kWorkers), one alone, two and four of them, and a worker and its server. The others
-// are the functions that this one is told of (`peers` of the slice's request), as many as there
-// are: what functions of one process write for each other is in its caches, and never passes a
-// network. Without them they are in this process. Part of role `profile`.
+// (Placement::kWorkers), one alone, two and four of them, a worker and its server, and a server and
+// its three workers. The others are the functions that this one is told of (`peers` of the slice's
+// request), as many as there are: what functions of one process write for each other is in its
+// caches, and never passes a network. Without them they are in this process. Part of role
+// `profile`.
 #pragma once
 
 #include <array>
@@ -35,10 +36,10 @@ class HostProbes {
   // Means of the measurements:
   // aloneCpuSeconds, directPairCpuSeconds(PerByte), directFourCpuSeconds and, through the store,
   // storePairCpuSeconds(PerByte), with another function also
-  // direct{Worker,Server}CpuSeconds(PerByte), with three directFourCpuSecondsPerByte (HostCpu,
-  // common/plan/exchange_cpu.h): all that an iteration of a function takes beside its step, of
-  // several where functions have connections; and of the pairs disturbedCpuSeconds, which the step
-  // takes more than alone, their mean.
+  // direct{Worker,Server}CpuSeconds(PerByte), with three directFourCpuSecondsPerByte and
+  // directServerOfThreeCpuSeconds(PerByte) (HostCpu, common/plan/exchange_cpu.h): all that an
+  // iteration of a function takes beside its step, of several where functions have connections; and
+  // of the pairs disturbedCpuSeconds, which the step takes more than alone, their mean.
   void Record(double step_cpu_seconds, SliceRecord* record) const;
 
  private:

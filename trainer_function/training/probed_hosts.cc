@@ -41,7 +41,9 @@ std::array<HostExchange, kProbedExchanges> ProbedExchanges(int64_t parameters) {
            {2, TransportKind::kDirect, 1, Placement::kDedicated, true},
            {2, TransportKind::kDirect, many, Placement::kDedicated, true},
            {4, TransportKind::kDirect, 4},
-           {4, TransportKind::kDirect, many}}};
+           {4, TransportKind::kDirect, many},
+           {4, TransportKind::kDirect, 1, Placement::kDedicated, true},
+           {4, TransportKind::kDirect, many, Placement::kDedicated, true}}};
 }
 
 // One step after the other, as there is one model.
@@ -84,7 +86,7 @@ ProbedHosts::ProbedHosts(const RoleContext& context, const TrainingEnvironment& 
   ExecutionPlan& plan = request_.plan;
   plan.aggregation = exchange.placement == Placement::kWorkers
                          ? HostsPlan(exchange.functions, exchange.transport)
-                         : ServedPlan(exchange.transport);
+                         : ServedPlan(exchange.functions - 1, exchange.transport);
   plan.functions = plan.aggregation.workers();
   plan.block_elements =
       std::clamp<int64_t>(exchange.elements / plan.aggregation.shards, 1, plan.block_elements);
@@ -108,8 +110,9 @@ ProbedHosts::ProbedHosts(const RoleContext& context, const TrainingEnvironment& 
 Role ProbedHosts::RoleAt(int rank) const {
   const AggregationPlan& aggregation = request_.plan.aggregation;
   if (aggregation.placement == Placement::kWorkers) return {RoleKind::kWorker, rank, {}};
-  if (first_serves_ == (rank == 0)) return RoleOf(aggregation, {1, 0, 0});
-  return {RoleKind::kWorker, 0, {}};
+  const int server = first_serves_ ? 0 : functions_ - 1;
+  if (rank == server) return RoleOf(aggregation, {1, 0, 0});
+  return {RoleKind::kWorker, first_serves_ ? rank - 1 : rank, {}};
 }
 
 int ProbedHosts::RankOf(const Role& role) const {
@@ -141,11 +144,12 @@ Status ProbedHosts::Open() {
 
 bool ProbedHosts::IsConnected() const {
   if (apart_->peers() == nullptr) return false;
-  for (int rank = 0; rank < functions_; ++rank) {
-    const Role other = RoleAt(rank);
-    if (rank != first_ && !apart_->peers()->IsConnected({other.kind, other.rank})) return false;
-  }
-  return true;
+  const AggregationPlan& aggregation = request_.plan.aggregation;
+  const auto met = FunctionsMeeting(aggregation, ExchangeRoleOf(RoleAt(first_)));
+  return std::ranges::all_of(met, [&](const ExchangeRole& function) {
+    const Role other = RoleOf(aggregation, function);
+    return apart_->peers()->IsConnected({other.kind, other.rank});
+  });
 }
 
 Result<HostCpuSeconds> ProbedHosts::Measure() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that are workers and serve (Placement::kWorkers), or a worker and its server, with all
+// Functions that are workers and serve (Placement::kWorkers), or workers and their server, with all
 // their roles, for some iterations, and a step of the training before each exchange: what an
 // exchange takes as it runs. Part of role `profile`.
 #pragma once
@@ -35,14 +35,14 @@ struct HostExchange {
   int functions = 1;
   TransportKind transport = TransportKind::kObjectStore;
   int64_t elements = 1;
-  // Dedicated: of two, a worker and its server, which is the second one, or the first one.
+  // Dedicated: workers and their server, which is the last one, or the first one.
   Placement placement = Placement::kWorkers;
   bool first_serves = false;
 };
 // Those of several functions, of a model of so many parameters, each of few elements and then of
 // many: of two, over connections; through the store; over connections, of a worker and its server,
-// and of a server and its worker; and of four.
-inline constexpr int kProbedExchanges = 10;
+// and of a server and its worker; of four; and of a server and its three workers.
+inline constexpr int kProbedExchanges = 12;
 // Of more elements an exchange shows nothing new, and the function has memory for these.
 inline constexpr int64_t kMostHostElements = 1 << 19;
 std::array<HostExchange, kProbedExchanges> ProbedExchanges(int64_t parameters);

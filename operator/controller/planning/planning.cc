@@ -75,6 +75,8 @@ void SlowExchange(double factor, WorkloadProfile* profile, Platform* platform) {
                                 &profile->host.server_seconds,
                                 &profile->host.server_seconds_per_byte,
                                 &profile->host.four_seconds_per_byte,
+                                &profile->host.server_of_three_seconds,
+                                &profile->host.server_of_three_seconds_per_byte,
                                 &profile->store_host.pair_seconds,
                                 &profile->store_host.pair_seconds_per_byte,
                                 &profile->direct.deviation_seconds,

@@ -344,7 +344,9 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
                   direct("WorkerCpuSecondsPerByte"),
                   direct("ServerCpuSeconds"),
                   direct("ServerCpuSecondsPerByte"),
-                  direct("FourCpuSecondsPerByte")};
+                  direct("FourCpuSecondsPerByte"),
+                  direct("ServerOfThreeCpuSeconds"),
+                  direct("ServerOfThreeCpuSecondsPerByte")};
   profile.store_host.pair_seconds = MedianMetric(samples, "storePairCpuSeconds");
   profile.store_host.pair_seconds_per_byte = MedianMetric(samples, "storePairCpuSecondsPerByte");
   profile.doorbell = {MedianMetric(samples, "doorbellSendCpuSeconds"),

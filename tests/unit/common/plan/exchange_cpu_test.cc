@@ -178,7 +178,8 @@ TEST_P(RatesOfSeveral, GiveAWorkerWhatOneTookThatDoesNotServe) {
     measured.worker_seconds_per_byte = factor * 1.9e-9;  // of its parts
     const ExchangeRates fitted = RatesOfHosts(Rates(), measured, 2);
     const auto worker = [&](int64_t parameters) {
-      return ExchangeCpuOf({ServedPlan(TransportKind::kDirect), parameters}, fitted).worker_seconds;
+      return ExchangeCpuOf({ServedPlan(1, TransportKind::kDirect), parameters}, fitted)
+          .worker_seconds;
     };
     EXPECT_NEAR(worker(0), 4e-4, 1e-9) << factor;
     EXPECT_NEAR(worker(kParameters) - worker(0), factor * 1.9e-9 * kBytes, 1e-9) << factor;
@@ -214,13 +215,14 @@ TEST_P(RatesOfSeveral, GiveADedicatedServerWhatOneTook) {
   measured.server_seconds_per_byte = 7e-9;
   const ExchangeRates fitted = RatesOfServed(Rates(), measured);
   const auto server = [&](int64_t parameters) {
-    return ExchangeCpuOf({ServedPlan(TransportKind::kDirect), parameters}, fitted).server_seconds;
+    return ExchangeCpuOf({ServedPlan(1, TransportKind::kDirect), parameters}, fitted)
+        .server_seconds;
   };
   EXPECT_NEAR(server(0), 9e-4, 1e-9);
   EXPECT_NEAR(server(kParameters) - server(0), 7e-9 * kBytes, 1e-9);
   // Its children and its update as much more as everything else.
   const auto child = [&](const ExchangeRates& rates) {
-    return ExchangeCpuOf({ServedPlan(TransportKind::kDirect), kParameters}, rates).server_child;
+    return ExchangeCpuOf({ServedPlan(1, TransportKind::kDirect), kParameters}, rates).server_child;
   };
   EXPECT_GT(child(fitted), child(unknown));
   EXPECT_GT(fitted.update_seconds_per_byte, unknown.update_seconds_per_byte);
@@ -231,10 +233,35 @@ TEST_P(RatesOfSeveral, GiveADedicatedServerWhatOneTook) {
   served.worker_seconds_per_byte = 3e-9;
   served.server_seconds = 9e-4;
   served.server_seconds_per_byte = 7e-9;
-  const ExchangeCpu both = ExchangeCpuOf({ServedPlan(TransportKind::kDirect), kParameters},
+  const ExchangeCpu both = ExchangeCpuOf({ServedPlan(1, TransportKind::kDirect), kParameters},
                                          RatesOfServed(Rates(), served));
   EXPECT_NEAR(both.worker_seconds, 4e-4 + 3e-9 * kBytes, 1e-9);
   EXPECT_NEAR(both.server_seconds, 9e-4 + 7e-9 * kBytes, 1e-9);
+}
+
+TEST_P(RatesOfSeveral, GiveAServersChildrenWhatOneOfThreeTook) {
+  constexpr int64_t kParameters = 100'000;
+  constexpr double kBytes = kParameters * kFloatBytes;
+  HostCpu measured = {0, SecondsOf(2, Rates(), 0), 3e-9, SecondsOf(4, Rates(), 0)};
+  measured.server_seconds = 9e-4;
+  measured.server_seconds_per_byte = 7e-9;
+  const auto server = [&](int workers, int64_t parameters) {
+    return ExchangeCpuOf({ServedPlan(workers, TransportKind::kDirect), parameters},
+                         RatesOfServed(Rates(), measured))
+        .server_seconds;
+  };
+  const double unknown = server(3, 0);
+  measured.server_of_three_seconds = unknown + 1e-4;
+  measured.server_of_three_seconds_per_byte = 14e-9;
+  EXPECT_NEAR(server(1, 0), 9e-4, 1e-9);
+  EXPECT_NEAR(server(1, kParameters) - server(1, 0), 7e-9 * kBytes, 1e-9);
+  EXPECT_NEAR(server(3, 0), measured.server_of_three_seconds, 1e-9);
+  EXPECT_NEAR(server(3, kParameters) - server(3, 0), 14e-9 * kBytes, 1e-9);
+  // A measurement gone wrong is followed so far.
+  measured.server_of_three_seconds = 1;
+  EXPECT_LT(server(3, 0), 4 * unknown);
+  measured.server_of_three_seconds = 1e-9;
+  EXPECT_GT(server(3, 0), server(1, 0));
 }
 
 TEST_P(RatesOfSeveral, NeverTakeAByteForLessThanItsParts) {

@@ -59,7 +59,7 @@ TEST(ExchangeRates, OverConnectionsTwoFourAndServersEachTakeWhatWasMeasuredOfThe
   constexpr double kBytes = kVector * kFloatBytes;
   const AggregationPlan two = HostsPlan(2, TransportKind::kDirect);
   const AggregationPlan four = HostsPlan(4, TransportKind::kDirect);
-  const AggregationPlan served = ServedPlan(TransportKind::kDirect);
+  const AggregationPlan served = ServedPlan(1, TransportKind::kDirect);
   const auto expect = [&](const AggregationPlan& plan, double ExchangeCpu::* of, double nothing,
                           double per_byte) {
     EXPECT_NEAR(seconds(plan, of, 0), nothing, 1e-9);

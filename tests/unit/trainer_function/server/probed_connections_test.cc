@@ -160,7 +160,9 @@ class ProbedConnectionsTest : public testing::Test {
       const auto found = record.metrics.find(name);
       EXPECT_EQ(found != record.metrics.end() && found->second > 0, apart > 0) << name;
     }
-    EXPECT_EQ(record.metrics.contains("directFourCpuSecondsPerByte"), apart == 4);
+    for (const char* name : {"directFourCpuSecondsPerByte", "directServerOfThreeCpuSeconds"}) {
+      EXPECT_EQ(record.metrics.contains(name), apart == 4) << name;
+    }
     EXPECT_EQ(record.metrics.at("functionsApart"), apart);
   }
 

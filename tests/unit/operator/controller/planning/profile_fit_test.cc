@@ -144,6 +144,8 @@ TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
   sample.record.metrics["directServerCpuSeconds"] = 8e-4;
   sample.record.metrics["directServerCpuSecondsPerByte"] = 3e-9;
   sample.record.metrics["directFourCpuSecondsPerByte"] = 5e-9;
+  sample.record.metrics["directServerOfThreeCpuSeconds"] = 9e-4;
+  sample.record.metrics["directServerOfThreeCpuSecondsPerByte"] = 8e-9;
   sample.record.metrics["storePairCpuSeconds"] = 3e-3;
   sample.record.metrics["storePairCpuSecondsPerByte"] = 6e-9;
   sample.record.metrics["doorbellSendCpuSeconds"] = 2e-5;
@@ -156,7 +158,8 @@ TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
   EXPECT_EQ(fit->profile.iteration_cpu_seconds, 0.02);
   EXPECT_EQ(fit->profile.update_cpu_seconds_per_byte, 1e-9);
   EXPECT_EQ(fit->profile.direct, (DirectTransfer{{0, 0, 0, 4e-10}, 5e-5, 0, 2e-4, 0, 3e8}));
-  EXPECT_EQ(fit->profile.host, (HostCpu{5e-4, 1e-3, 4e-9, 2e-3, 7e-4, 2e-9, 8e-4, 3e-9, 5e-9}));
+  EXPECT_EQ(fit->profile.host,
+            (HostCpu{5e-4, 1e-3, 4e-9, 2e-3, 7e-4, 2e-9, 8e-4, 3e-9, 5e-9, 9e-4, 8e-9}));
   EXPECT_EQ(fit->profile.store_host, (HostCpu{0, 3e-3, 6e-9, 0}));
   EXPECT_EQ(fit->profile.doorbell, (DoorbellCpu{2e-5, 4e-5}));
   EXPECT_EQ(fit->profile.server, (ServerCpu{4e-4, 1e-4, 3e-5, 2e-9, 3e-10}));
