@@ -20,6 +20,18 @@ double LargestShardElements(const ExchangeShape& shape) {
   return static_cast<double>(std::min(largest * shape.block_elements, shape.parameters));
 }
 
+// Where workers serve, how many of a group's gradients stay in the function of the leaf that merges
+// them, and how many shards of its own each worker keeps: with fewer groups than workers, some keep
+// none.
+double KeptGradients(const AggregationPlan& plan) {
+  return plan.placement == Placement::kWorkers ? 1 : 0;
+}
+double KeptShards(const AggregationPlan& plan) {
+  if (plan.placement != Placement::kWorkers) return 0;
+  const int groups = plan.spread * plan.Width(1) / plan.workers();
+  return static_cast<double>(groups) * plan.shards / plan.spread;
+}
+
 // Requests of one function: `seconds_per_byte` of its bandwidth.
 class Requests {
  public:
@@ -56,9 +68,10 @@ double NormSeconds(const ExchangeShape& shape, const ExchangeSpeeds& speeds) {
 ExchangeStages StagesOf(const ExchangeShape& shape, const ExchangeSpeeds& speeds) {
   const AggregationPlan& plan = shape.aggregation;
   ExchangeStages stages;
-  stages.shards = plan.shards;
+  const double kept = KeptGradients(plan);
   stages.shards_of_group = static_cast<double>(plan.shards) / plan.spread;
   const double group = stages.shards_of_group;
+  stages.shards = std::max(group, plan.shards - KeptShards(plan));
   const double bytes =
       LargestShardElements(shape) * kFloatBytes + static_cast<double>(kExchangeHeaderBytes);
   stages.shard_bytes = bytes;
@@ -71,11 +84,13 @@ ExchangeStages StagesOf(const ExchangeShape& shape, const ExchangeSpeeds& speeds
   const Requests server(speeds, bytes, Inverse(speeds.server_bytes_per_second));
   const double merge_one = bytes * Inverse(speeds.merge_bytes_per_second);
   // Of a shard at the root, beyond one.
-  const double sends = speeds.root_sends_to_each ? (plan.workers() - 1) * server.transfer() : 0;
+  const double sends =
+      speeds.root_sends_to_each ? (plan.workers() - 1 - kept) * server.transfer() : 0;
   stages.put_rest = server.Rest(1, group);
-  double copies = 2.0 * plan.workers();  // of the vector that cross the store's network
+  // Of the vector that cross the store's network.
+  double copies = 2.0 * plan.workers() - kept * (plan.Width(1) + 1);
   for (int level = 1; level <= plan.server_layers(); ++level) {
-    const double fan_in = plan.FanIn(level);
+    const double fan_in = plan.FanIn(level) - (level == 1 ? kept : 0);
     const double rest = server.Rest(fan_in, group) + (group - 1) * fan_in * merge_one;
     const double put = server.First(1);
     stages.levels += server.First(fan_in) + fan_in * merge_one + put;
@@ -87,7 +102,7 @@ ExchangeStages StagesOf(const ExchangeShape& shape, const ExchangeSpeeds& speeds
       stages.level_rest = std::max({stages.level_rest, rest, stages.put_rest});
     }
     if (level == plan.server_layers()) stages.put_rest += (group - 1) * sends;
-    copies += plan.Width(level - 1) + plan.Width(level);
+    copies += plan.Width(level - 1) + plan.Width(level) - (level == 1 ? kept * plan.Width(1) : 0);
   }
   if (shape.clip_by_global_norm) stages.norms = NormSeconds(shape, speeds);
   stages.least = copies * static_cast<double>(shape.parameters) * kFloatBytes *

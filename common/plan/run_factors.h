@@ -20,10 +20,7 @@ struct RunFactors {
   double direct_workers = 0;
 
   double& ExchangeOf(const AggregationPlan& plan);
-  // By which the exchange of a plan is multiplied: where no run has shown one of its kind, the
-  // geometric mean of what runs showed of others, since a machine that has become slower is so for
-  // all of them, and a plan is not to be chosen for what nobody has seen of it.
-  double ExchangeFactor(const AggregationPlan& plan) const;
+  double ExchangeOf(const AggregationPlan& plan) const;
   // Of compute and exchanges, as multipliers; at most 1.
   double Least() const;
   friend bool operator==(const RunFactors&, const RunFactors&) = default;

@@ -26,7 +26,7 @@ ExtendedModel::Numbered& ExtendedModel::Listed(int functions) {
   if (memory_mib_.empty()) return numbered;
   for (const AggregationOption& option : numbered.options) {
     const double exchange_seconds =
-        LeastExchangeSeconds(numbered.workers, memory_mib_.front(), memory_mib_.back(), option);
+        LeastExchangeSeconds(memory_mib_.front(), memory_mib_.back(), option);
     numbered.least_exchange_seconds.push_back(exchange_seconds);
     numbered.least_of_all_seconds = std::min(numbered.least_of_all_seconds, exchange_seconds);
     numbered.least_servers_price = std::min(numbered.least_servers_price, option.second_price);

@@ -41,6 +41,12 @@ double Smallest(double a, double b) {  // of two bandwidths of which zero is unl
   return b <= 0 ? a : std::min(a, b);
 }
 
+// Those that push and pull at once: not the one that has the only server.
+int TransferringWorkers(const AggregationPlan& plan) {
+  const bool one_serves = plan.placement == Placement::kWorkers && plan.servers() == 1;
+  return plan.workers() - (one_serves && plan.workers() > 1 ? 1 : 0);
+}
+
 // What somebody states of a store counts before what the profile saw through the functions' own
 // transport, and that before what a probe measured with one request at a time.
 double OfStore(const OptionalQuantity& platform, const OptionalQuantity& profile) {
@@ -145,12 +151,17 @@ double ExtendedModel::ColdStartSeconds(int functions, double memory_mib) const {
              input_.profile.start_cpu_seconds;
 }
 
+// Of one of so many that transfer at once.
+double ExtendedModel::StoreShare(int functions) const {
+  const double in_all = store_streams_ != nullptr ? BytesPerSecondOf(*store_streams_, functions)
+                                                  : store_bytes_per_second_;
+  return in_all / functions;
+}
+
 // min(α2 m + β2, B_s(n) / n); zero = unlimited, negative = this memory gives none.
 double ExtendedModel::StoreBandwidth(int functions, double memory_mib) const {
   const Platform& platform = input_.platform;
-  const double in_all = store_streams_ != nullptr ? BytesPerSecondOf(*store_streams_, functions)
-                                                  : store_bytes_per_second_;
-  const double share = in_all / functions;
+  const double share = StoreShare(functions);
   if (platform.function_store_slope == 0 && platform.function_store_intercept == 0) return share;
   const double own = platform.function_store_slope * memory_mib + platform.function_store_intercept;
   return own <= 0 ? -1 : Smallest(own, share);
@@ -202,10 +213,10 @@ ExchangeSpeeds ExtendedModel::SpeedsOf(const AggregationPlan& plan, int server_m
     speeds.request_seconds = DirectOf(input_.profile).hop_seconds / 2;
     speeds.root_sends_to_each = true;
   } else {
-    // Where workers serve their bandwidth is the workers': as if what stays in a function went
-    // through the store as well.
-    speeds.server_bytes_per_second = hosted ? store_bytes_per_second_ / plan.workers()
-                                            : std::max(StoreBandwidth(1, server_memory_mib), 0.0);
+    // Where workers serve, leaves of all groups read at once.
+    speeds.server_bytes_per_second =
+        hosted ? StoreShare(std::min(plan.workers(), plan.spread * plan.Width(1)))
+               : std::max(StoreBandwidth(1, server_memory_mib), 0.0);
     speeds.store_bytes_per_second = store_bytes_per_second_;
     speeds.request_seconds = store_request_seconds_;
   }
@@ -250,7 +261,7 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
     option.straggler_seconds = StragglerSeconds(input_, plan);
   }
   option.cpu = ExchangeCpuOf(shape, rates_.Of(plan));
-  option.run_factor = input_.profile.run.ExchangeFactor(plan);
+  option.run_factor = OrOne(input_.profile.run.ExchangeOf(plan));
   option.server_core_share = hosted ? 1 : CoreShare(option.server_memory_mib);
   if (platform.prices.put_request > 0 || platform.prices.get_request > 0) {
     option.requests = IterationCost(shape);
@@ -309,19 +320,17 @@ bool ExtendedModel::FitsNodes(const WorkerTerms& workers, int memory_mib,
                     pods(option.servers, option.server_memory_mib, 0));
 }
 
-double ExtendedModel::StoreSeconds(const WorkerTerms& workers, int memory_mib,
-                                   const AggregationOption& option) const {
+double ExtendedModel::StoreSeconds(int memory_mib, const AggregationOption& option) const {
   ExchangeStages stages = option.stages;
   const bool direct = option.plan.transport == TransportKind::kDirect;
   const double bandwidth =
-      direct ? DirectBandwidth() : StoreBandwidth(workers.functions, memory_mib);
+      direct ? DirectBandwidth() : StoreBandwidth(TransferringWorkers(option.plan), memory_mib);
   stages.worker_seconds_per_byte = bandwidth > 0 ? 1 / bandwidth : 0;
   return stages.PipelinedSeconds();
 }
 
-double ExtendedModel::PipelinedSeconds(const WorkerTerms& workers, int memory_mib,
-                                       const AggregationOption& option) const {
-  return std::max(StoreSeconds(workers, memory_mib, option),
+double ExtendedModel::PipelinedSeconds(int memory_mib, const AggregationOption& option) const {
+  return std::max(StoreSeconds(memory_mib, option),
                   option.cpu.worker_seconds + option.cpu.server_seconds);
 }
 
@@ -348,7 +357,7 @@ double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib
   const double worker_cpu = option.cpu.worker_seconds;
   const double n = workers.functions;
   const double unhindered = UnhinderedSeconds(workers, memory_mib, compute_seconds);
-  const double wait = PipelinedSeconds(workers, memory_mib, option) + option.straggler_seconds;
+  const double wait = PipelinedSeconds(memory_mib, option) + option.straggler_seconds;
   double iteration = std::max(unhindered + wait, compute_seconds + wait - KeptQuotaSeconds());
   // No function gets more than its quota, and all of them not more than the machine.
   iteration = std::max(iteration, (step_cpu + worker_cpu) / share);
@@ -366,12 +375,12 @@ double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib
   return exchange > kLeastShare * iteration ? exchange : 0;
 }
 
-double ExtendedModel::LeastExchangeSeconds(const WorkerTerms& workers, int low_mib, int high_mib,
+double ExtendedModel::LeastExchangeSeconds(int low_mib, int high_mib,
                                            const AggregationOption& option) const {
   const double low = CoreShare(low_mib);
   const double high = CoreShare(high_mib);
-  const double wait = std::min(PipelinedSeconds(workers, low_mib, option),
-                               PipelinedSeconds(workers, high_mib, option));
+  const double wait =
+      std::min(PipelinedSeconds(low_mib, option), PipelinedSeconds(high_mib, option));
   // Without a quota nothing is kept.
   const double kept = std::min(low, high) < 1 ? KeptQuotaSeconds() : 0;
   return std::max(option.cpu.worker_seconds / std::max(low, high), wait - kept);
@@ -422,7 +431,7 @@ IterationTerms ExtendedModel::ModelledIteration(const WorkerTerms& workers, int 
   const double levels = option.plan.server_layers();
   const double cpu_seconds = cpu.worker_push + cpu.worker_pull +
                              levels * (cpu.server_child + cpu.server_push) + cpu.server_update;
-  const double waits = StoreSeconds(workers, memory_mib, option) - cpu_seconds;
+  const double waits = StoreSeconds(memory_mib, option) - cpu_seconds;
   const SimulatedIteration simulated =
       SimulateIteration(option.plan,
                         {.step_cpu = compute_seconds * share,

@@ -123,8 +123,7 @@ class ExtendedModel : public PerformanceModel {
                          const AggregationOption& option, double compute_seconds) const;
   // Not more than ExchangeSeconds, whatever the compute time and the memory from `low_mib` to
   // `high_mib`.
-  double LeastExchangeSeconds(const WorkerTerms& workers, int low_mib, int high_mib,
-                              const AggregationOption& option) const;
+  double LeastExchangeSeconds(int low_mib, int high_mib, const AggregationOption& option) const;
 
   void Split(const Box& box, const Ceiling& ceiling, std::vector<Box>* parts) override;
   Bound LowerBound(const Box& box, const Ceiling& ceiling) override;
@@ -157,6 +156,7 @@ class ExtendedModel : public PerformanceModel {
   Bound LeastOfOption(const Choice& choice);
   Bound LeastOfChoice(const Choice& choice, const Ceiling& ceiling);
   const AggregationOption& OptionOf(const Choice& choice);
+  double StoreShare(int functions) const;
   double StoreBandwidth(int functions, double memory_mib) const;
   double DirectBandwidth() const;
   ExchangeSpeeds SpeedsOf(const AggregationPlan& plan, int server_memory_mib) const;
@@ -167,10 +167,8 @@ class ExtendedModel : public PerformanceModel {
   double UnhinderedSeconds(const WorkerTerms& workers, int memory_mib,
                            double compute_seconds) const;
   // Of one exchange by itself, without and with what the CPU allows.
-  double StoreSeconds(const WorkerTerms& workers, int memory_mib,
-                      const AggregationOption& option) const;
-  double PipelinedSeconds(const WorkerTerms& workers, int memory_mib,
-                          const AggregationOption& option) const;
+  double StoreSeconds(int memory_mib, const AggregationOption& option) const;
+  double PipelinedSeconds(int memory_mib, const AggregationOption& option) const;
   // Of quota that is kept from one part of an iteration for another, at most.
   double KeptQuotaSeconds() const;
   // With what is read again: on the CPU beside everything else, and else while the worker computes.

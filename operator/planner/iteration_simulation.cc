@@ -29,6 +29,10 @@ constexpr double kPeriodsToSimulate = 240;
 constexpr double kFewestIterations = 8;
 constexpr double kMostIterations = 32;
 constexpr int kWarmUpShare = 5;  // one in so many is not counted
+// What short ones take between two stalls says nothing: they are counted over so many whole
+// periods, once one has stalled, but for very short ones.
+constexpr double kWholePeriods = 12;
+constexpr int kMostShortIterations = 1024;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // Seconds, or CPU seconds, that are the rounding noise of sums.
@@ -120,22 +124,21 @@ class Simulation {
   }
 
   SimulatedIteration Run() {
-    const int warm_up = iterations_ / kWarmUpShare;
-    double began = 0;
     for (int i = 0; i < workers_; ++i) BeginStep(roles_[At(i)]);
     for (int i = workers_; i < count_; ++i) AwaitChildren(i);
-    while (done_ < iterations_) {
-      const int before = done_;
-      Step();
-      if (before < warm_up && done_ >= warm_up) {
-        began = now_;
-        for (int i = 0; i < workers_; ++i) roles_[At(i)].step_seconds = 0;
-      }
+    while (done_ < iterations_ / kWarmUpShare) Step();
+    BeginCount();
+    while (done_ < iterations_) Step();
+    if (has_stalled_ && now_ - began_ < kWholePeriods * period_) {
+      BeginCount();
+      const int most = done_ + kMostShortIterations;
+      const double until = now_ + kWholePeriods * period_;
+      while (now_ < until && done_ < most) EndIteration();
     }
-    const double counted = iterations_ - warm_up;
+    const double counted = done_ - done_before_;
     double steps = 0;
     for (int i = 0; i < workers_; ++i) steps += roles_[At(i)].step_seconds;
-    return {.seconds = (now_ - began) / counted, .compute_seconds = steps / workers_ / counted};
+    return {.seconds = (now_ - began_) / counted, .compute_seconds = steps / workers_ / counted};
   }
 
  private:
@@ -266,6 +269,17 @@ class Simulation {
   bool IsStalled(const Role& role) { return FunctionOf(role).IsUsedUp(); }
   bool Runs(const Role& role) { return role.stage != Stage::kIdle && !IsStalled(role); }
 
+  void BeginCount() {
+    began_ = now_;
+    done_before_ = done_;
+    for (int i = 0; i < workers_; ++i) roles_[At(i)].step_seconds = 0;
+  }
+
+  void EndIteration() {
+    const int before = done_;
+    while (done_ == before) Step();
+  }
+
   // To the next moment at which anything changes.
   void Step() {
     for (int i = 0; i < functions_in_all_; ++i) Refill(functions_[At(i)]);
@@ -303,6 +317,7 @@ class Simulation {
       Quota& function = functions_[At(i)];
       if (!function.limited()) continue;
       function.budget = WithoutRounding(function.budget - used * running_in_[At(i)]);
+      has_stalled_ = has_stalled_ || function.IsUsedUp();
     }
     for (int i = 0; i < count_; ++i) Continue(roles_[At(i)]);
   }
@@ -555,6 +570,10 @@ class Simulation {
   double now_ = 0;
   int pulled_ = 0;
   int done_ = 0;
+  bool has_stalled_ = false;
+  // What is counted.
+  double began_ = 0;
+  int done_before_ = 0;
 };
 
 }  // namespace

@@ -22,6 +22,8 @@ WAYS = tuple((transport, placement)
              for transport in ("ObjectStore", "Direct") for placement in ("Dedicated", "Workers"))
 # Of a machine that does nothing else the probes before and after a run take the same time.
 PROBE_TOLERANCE = 0.05
+# How far off a total may be, where repeats of the plan do not differ by more.
+MOST_ERROR = 0.12
 # Shorter phases are not told how far they are off.
 LEAST_PHASE = 0.05
 # Of the iterations that were predicted, after which a run's own estimate is compared with what was left.
@@ -99,9 +101,15 @@ def by_place(records):
     return [(place, those) for place, those in places if those]
 
 
+class Predicted(typing.NamedTuple):
+    seconds: float
+    p90: float  # seconds that nine of ten runs stay below
+    terms: dict  # seconds, of all iterations
+    cost: float
+
+
 def predict(lambdadnn, record, run):
-    """Seconds in all, those that nine of ten runs stay below, and by term, as the program predicts them of this
-    run's profile."""
+    """What the program predicts of this run's profile."""
     job = json.loads(json.dumps(record["job"]))
     job["spec"]["profile"] = run["profile"]
     # Those that say nothing of it ran when functions did not connect to each other.
@@ -121,8 +129,8 @@ def predict(lambdadnn, record, run):
         raise SystemExit(f"error: no prediction for the record {record['name']}: {done.stderr.strip()}")
     predicted = json.loads(done.stdout)["predicted"]
     iterations = float(predicted["iterations"])
-    return float(predicted["seconds"]), float(predicted["p90Seconds"]), {
-        name: float(predicted.get(name, 0)) * (iterations if each else 1) for name, each in TERMS}
+    terms = {name: float(predicted.get(name, 0)) * (iterations if each else 1) for name, each in TERMS}
+    return Predicted(float(predicted["seconds"]), float(predicted["p90Seconds"]), terms, float(predicted["cost"]))
 
 
 def exchange_factor_of(plan):
@@ -139,13 +147,13 @@ def next_error_of(lambdadnn, record):
     run showed of the model (run_learning.h); None for fewer than two."""
     errors, runs = [], counted_runs(record)
     for run, following in zip(runs, runs[1:], strict=False):
-        predicted = predict(lambdadnn, record, run)[2]
+        predicted = predict(lambdadnn, record, run).terms
         shown = {name: run["terms"].get(term, 0) / predicted[term]
                  for name, term in (("runComputeFactor", "computeSeconds"),
                                     ("runEvaluationFactor", "evaluationSeconds"),
                                     (exchange_factor_of(run["plan"]), "communicationSeconds")) if predicted[term] > 0}
         profile = run["profile"] | {name: str(factor) for name, factor in shown.items() if factor > 0}
-        errors.append(predict(lambdadnn, record, {**following, "profile": profile})[0] / following["seconds"] - 1)
+        errors.append(predict(lambdadnn, record, {**following, "profile": profile}).seconds / following["seconds"] - 1)
     return statistics.median(errors) if errors else None
 
 
@@ -166,6 +174,7 @@ def spread_of(record):
 class Errors(typing.NamedTuple):
     """Of a plan; medians over the runs that count, but for `below`."""
     total: float  # predicted / actual - 1
+    cost: float | None  # the same; None where nothing costs anything
     terms: dict  # (predicted - actual) / seconds in all
     phases: dict  # predicted / actual - 1 of the terms that take at least LEAST_PHASE of the run
     left: float | None  # estimated / actual - 1 of what was left after ESTIMATED_FROM
@@ -173,15 +182,17 @@ class Errors(typing.NamedTuple):
 
 
 def errors_of(lambdadnn, record):
-    totals, terms, below = [], {name: [] for name, _ in TERMS}, []
+    totals, costs, terms, below = [], [], {name: [] for name, _ in TERMS}, []
     phases, left = {}, []
     counted = counted_runs(record)
     for run in record["runs"]:
-        seconds, p90, predicted = predict(lambdadnn, record, run)
+        seconds, p90, predicted, cost = predict(lambdadnn, record, run)
         below.append((run["seconds"] <= seconds, run["seconds"] <= p90))
         if run not in counted:
             continue
         totals.append(seconds / run["seconds"] - 1)
+        if run.get("cost"):
+            costs.append(cost / run["cost"] - 1)
         for name, _ in TERMS:
             actual = run["terms"].get(name, 0)
             terms[name].append((predicted[name] - actual) / run["seconds"])
@@ -189,6 +200,7 @@ def errors_of(lambdadnn, record):
                 phases.setdefault(name, []).append(predicted[name] / actual - 1)
         if "left" in run:
             left.append(run["left"]["estimated"] / run["left"]["actual"] - 1)
-    return Errors(statistics.median(totals), {name: statistics.median(each) for name, each in terms.items()},
+    return Errors(statistics.median(totals), statistics.median(costs) if costs else None,
+                  {name: statistics.median(each) for name, each in terms.items()},
                   {name: statistics.median(each) for name, each in phases.items()},
                   statistics.median(left) if left else None, below)

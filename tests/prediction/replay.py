@@ -29,6 +29,17 @@ def summary(name, errors):
             f"worst {max(errors, key=abs):+.1%} of {len(errors)} plans")
 
 
+def beyond(rows):
+    """How many of the rows (name, error, what repeats differ by) are within MOST_ERROR, or within what repeats differ
+    by; and the others."""
+    far = [(name, error) for name, error, spread in rows
+           if abs(error) > max(prediction_records.MOST_ERROR, spread)]
+    near = sum(abs(error) <= prediction_records.MOST_ERROR for _, error, _ in rows)
+    return (f"within {prediction_records.MOST_ERROR:.0%}: {near} of {len(rows)} plans; within that or what repeats "
+            f"differ by: {len(rows) - len(far)}"
+            + (f"; not {', '.join(f'{name} {error:+.1%}' for name, error in far)}" if far else ""))
+
+
 def coverage(name, below):
     """How many of some runs stayed below their p50 and their p90."""
     if not below:
@@ -66,7 +77,8 @@ def ways_of(lambdadnn, records):
         if None in those.values():
             continue
         profile = prediction_records.counted_runs(those[prediction_records.WAYS[0]])[0]["profile"]
-        predicted = {way: prediction_records.predict(lambdadnn, record, {**record["runs"][0], "profile": profile})[0]
+        predicted = {way: prediction_records.predict(lambdadnn, record,
+                                                     {**record["runs"][0], "profile": profile}).seconds
                      for way, record in those.items()}
         actual = {way: statistics.median(run["seconds"] for run in prediction_records.counted_runs(record))
                   for way, record in those.items()}
@@ -111,10 +123,13 @@ def replay(lambdadnn, folder):
                          + "".join(f"{errors.terms[name]:>+9.1%}" for name, _ in prediction_records.TERMS)
                          + ("  held out" if record["heldOut"] else ""))
         spreads = [prediction_records.spread_of(record) for record in those]
+        rows = [(record["name"], errors.total, spread)
+                for record, errors, spread in zip(those, each, spreads, strict=True)]
+        costs = [errors.cost for errors in each if errors.cost is not None]
         following = [prediction_records.next_error_of(lambdadnn, record) for record in those]
         sums += ["", *([f"on a {place}:"] if place != prediction_records.MACHINE else []),
                  summary("all", by_kind[False] + by_kind[True]), summary("fitted", by_kind[False]),
-                 summary("held out", by_kind[True]),
+                 summary("held out", by_kind[True]), beyond(rows), *([summary("cost", costs)] if costs else []),
                  coverage("all", below[False] + below[True]), coverage("fitted", below[False]),
                  coverage("held out", below[True]), *phase_summaries(each), *before_plans(those),
                  f"repeats of one plan differ by: median {statistics.median(spreads):.1%}, worst {max(spreads):.1%}",

@@ -35,8 +35,9 @@ class Replay(unittest.TestCase):
         """A run that took what is predicted of this way to exchange, but for these changes."""
         run = {"profile": PROFILE, "terms": {}, "seconds": 0, "disturbed": False,
                "plan": {"functions": 2, "memory": "512Mi", "aggregation": {**AGGREGATION, **(way or {})}}}
-        seconds, self.p90, terms = prediction_records.predict(self.lambdadnn, self.record, run)
-        return {**run, "seconds": seconds, "terms": terms, **changes}
+        predicted = prediction_records.predict(self.lambdadnn, self.record, run)
+        self.p90 = predicted.p90
+        return {**run, "seconds": predicted.seconds, "terms": predicted.terms, "cost": predicted.cost, **changes}
 
     def write(self, *runs):
         self.record["runs"] = list(runs)
@@ -57,7 +58,7 @@ class Replay(unittest.TestCase):
         for way, run in zip(ways, runs, strict=True):
             said = copy.deepcopy(self.record)
             said["job"]["spec"]["aggregation"] |= way
-            self.assertEqual(run["seconds"], prediction_records.predict(self.lambdadnn, said, run)[0])
+            self.assertEqual(run["seconds"], prediction_records.predict(self.lambdadnn, said, run).seconds)
         self.assertNotEqual(runs[0]["seconds"], runs[1]["seconds"], "each way takes another time")
         self.assertEqual(prediction_records.spread_of({"runs": runs}), 0)
         self.write(*runs)  # the planner chose another way for each
@@ -116,6 +117,24 @@ class Replay(unittest.TestCase):
         self.write(slow)
         total = prediction_records.errors_of(self.lambdadnn, self.record).total
         self.assertAlmostEqual(total, -0.75, delta=1e-6)
+
+    def test_a_plan_may_be_as_far_off_as_its_repeats_differ(self):
+        near, far = self.exact(), self.exact()
+        near["seconds"] *= 1.05
+        far["seconds"] *= 1.4
+        far["cost"] *= 2
+        self.write(near)
+        told = replay.replay(self.lambdadnn, self.folder)
+        self.assertIn("within 12%: 1 of 1 plans; within that or what repeats differ by: 1", told)
+        self.assertIn("cost: median 0.0%, worst +0.0% of 1 plans", told)
+        self.write(far)
+        told = replay.replay(self.lambdadnn, self.folder)
+        self.assertIn("within 12%: 0 of 1 plans; within that or what repeats differ by: 0; "
+                      f"not {NAME} -28.6%", told)
+        self.assertIn("cost: median 50.0%, worst -50.0% of 1 plans", told)
+        self.write(far, copy.deepcopy(far), self.exact())
+        self.assertIn("within 12%: 0 of 1 plans; within that or what repeats differ by: 1",
+                      replay.replay(self.lambdadnn, self.folder))
 
     def test_runs_below_p50_and_p90_are_counted(self):
         quick, usual, slow = self.exact(), self.exact(), self.exact()

@@ -39,7 +39,7 @@ RunFactors FactorsShown(const WorkloadProfile& profile, const TimeFactors& corre
   shown.evaluation = Factor(OrOne(known.evaluation) * corrections.compute * corrections.evaluation,
                             took.evaluation, predicted[Term::kEvaluation] * done);
   shown.ExchangeOf(plan.aggregation) =
-      Factor(known.ExchangeFactor(plan.aggregation) * corrections.exchange, took.exchange,
+      Factor(OrOne(known.ExchangeOf(plan.aggregation)) * corrections.exchange, took.exchange,
              predicted[Term::kCommunication] * iterations);
   return shown;
 }

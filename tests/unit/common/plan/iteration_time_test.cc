@@ -81,6 +81,38 @@ TEST(IterationTime, NeverFasterThanTheStore) {
   EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(shape, {.store_bytes_per_second = 1e6}), bytes / 1e6);
 }
 
+ExchangeShape Hosted(ExchangeShape shape) {
+  shape.aggregation.placement = Placement::kWorkers;
+  return shape;
+}
+
+TEST(IterationTime, WhatStaysInAFunctionIsNotTransferred) {
+  // PUT, 3 GETs, PUT, GET.
+  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Hosted(Shape(1, {1, 4})), kOneByOne), 6);
+  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Hosted(Shape(1, {1, 2})), kOneByOne), 4);
+  // Three PUTs each, and as many GETs of weights.
+  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Hosted(Shape(4, {1, 4}, 4)), kOneByOne), 6 + 2);
+  // One of three leaves reads what two workers push, the other two the worker beside them alone.
+  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Hosted(Shape(1, {1, 2, 3})), kOneByOne),
+                   1 + 2 + 3 + 1);
+}
+
+TEST(IterationTime, WhatStaysInAFunctionNeedsNothingOfTheStore) {
+  const double bytes = 64.0 * kDefaultBlockElements * 4;
+  // Three gradients up and down, weights up once and down three times.
+  EXPECT_DOUBLE_EQ(
+      PipelinedIterationSeconds(Hosted(Shape(4, {1, 4}, 4)), {.store_bytes_per_second = 1e6}),
+      (3 + 3 + 1 + 3) * bytes / 1e6);
+}
+
+TEST(IterationTime, ARootThatServesSendsToTheOtherWorkers) {
+  const double bytes = 64.0 * kDefaultBlockElements * 4 + kExchangeHeaderBytes;
+  const ExchangeSpeeds speeds{.server_bytes_per_second = 1e6, .root_sends_to_each = true};
+  // 4 received, sent 4 times; of workers that serve 3.
+  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Shape(1, {1, 4}), speeds), 8 * bytes / 1e6);
+  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Hosted(Shape(1, {1, 4})), speeds), 6 * bytes / 1e6);
+}
+
 TEST(IterationTime, NothingLimitedTakesNoTime) {
   EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Shape(4, {1, 2, 4}), {}), 0);
 }

@@ -99,6 +99,25 @@ TEST(IterationSimulation, AServersQuotaIsWaitedFor) {
 
 // Gaps between questions are at most 12 % of the time waited (common/plan/poll_schedule.h), and
 // there is one object in each direction.
+// Fourteen of them in a period: two periods more or less are not half a stall more.
+TEST(IterationSimulation, ShortIterationsAreCountedOverWholePeriods) {
+  const CpuLimits limits{.worker_share = 0.5,
+                         .server_share = 0.25,
+                         .period_seconds = 0.02,
+                         .burst_seconds = 0.02,
+                         .cores = 2};
+  for (const double server_push : {2e-4, 2.5e-4, 3e-4, 4e-4}) {
+    const IterationWork work{.step_cpu = 3.4e-4,
+                             .exchange = {.worker_push = 1.3e-4,
+                                          .worker_pull = 1.2e-4,
+                                          .server_child = 1e-4,
+                                          .server_push = server_push}};
+    const double least = std::max(5.9e-4 / 0.5, (1e-4 + server_push) / 0.25);
+    EXPECT_NEAR(SimulateIteration(PlanOf({1, 1}), work, limits).seconds, least, 0.06 * least)
+        << server_push;
+  }
+}
+
 TEST(IterationSimulation, AnObjectIsThereFromTheNextQuestionOn) {
   const IterationWork hints{.step_cpu = 0.1, .hop = 0.05};
   IterationWork questions = hints;

@@ -54,9 +54,6 @@ TEST(FactorsShown, ContainWhatTheProfileAndItsCorrectionsSaidAlready) {
   EXPECT_DOUBLE_EQ(shown.evaluation, 0.5 * 2 * 4 * 0.5);
   EXPECT_DOUBLE_EQ(shown.store_workers, 4) << "4.8, of another machine";
   EXPECT_EQ(shown.direct, 0);
-  // Of a kind that no run had shown, what others had.
-  profile.run = {.direct = 1.5};
-  EXPECT_DOUBLE_EQ(FactorsShown(profile, {}, ServingPlan(), kTook).store_workers, 1.5 * 2);
 }
 
 TEST(FactorsShown, OfTheIterationsThatWereDone) {
