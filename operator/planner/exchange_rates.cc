@@ -22,6 +22,17 @@ ServerCpu Instead(const ServerCpu& server, const TransferCpu& store, const Trans
               direct.pull_seconds_per_byte)};
 }
 
+// Of their parts.
+ExchangeRates DirectRates(const WorkloadProfile& profile) {
+  const DirectTransfer direct = DirectOf(profile);
+  return {.transfer = direct.cpu,
+          .send_seconds = direct.send_seconds,
+          .send_seconds_per_byte = direct.send_seconds_per_byte,
+          .server = Instead(profile.server, profile.transfer, direct.cpu),
+          .merge_bytes_per_second = profile.merge_bytes_per_second,
+          .update_seconds_per_byte = profile.update_cpu_seconds_per_byte};
+}
+
 ExchangeRates StoreRates(const WorkloadProfile& profile) {
   ExchangeRates rates = {.transfer = profile.transfer,
                          .server = profile.server,
@@ -32,20 +43,13 @@ ExchangeRates StoreRates(const WorkloadProfile& profile) {
   rates.send_seconds = doorbell.send_seconds;
   rates.transfer.pull_seconds += doorbell.receive_seconds;
   if (rates.server.known()) rates.server.child_seconds += doorbell.receive_seconds;
+  if (doorbell == DoorbellCpu()) return rates;
+  // Of functions that are connected, however objects travel.
+  rates.worker_iteration_seconds =
+      RatesOfHosts(DirectRates(profile), profile.host, 2).worker_iteration_seconds;
   HostCpu measured = profile.store_host;
   measured.alone_seconds = profile.host.alone_seconds;
-  return doorbell == DoorbellCpu() ? rates : RatesOfStoredHosts(rates, measured);
-}
-
-// Of their parts.
-ExchangeRates DirectRates(const WorkloadProfile& profile) {
-  const DirectTransfer direct = DirectOf(profile);
-  return {.transfer = direct.cpu,
-          .send_seconds = direct.send_seconds,
-          .send_seconds_per_byte = direct.send_seconds_per_byte,
-          .server = Instead(profile.server, profile.transfer, direct.cpu),
-          .merge_bytes_per_second = profile.merge_bytes_per_second,
-          .update_seconds_per_byte = profile.update_cpu_seconds_per_byte};
+  return RatesOfStoredHosts(rates, measured);
 }
 
 }  // namespace

@@ -33,6 +33,11 @@ constexpr double kMaxProfileSeconds = 600;
 constexpr double kWarmupSeconds = 0.15;
 constexpr int kMostWarmups = 20;
 constexpr int64_t kEvaluationProbeSamples = 1024;
+// Enough distinct samples that caches see what they will see in training: more than fit into those
+// of a core, and as far apart as in an epoch's order, which is shuffled.
+constexpr int64_t kLoadedBatches = 8;
+constexpr int64_t kLoadedBytes = 4 << 20;
+constexpr int64_t kSampleStride = 7919;  // a prime: it comes past all
 constexpr int kEvaluations = 2;
 constexpr int kStepsBeforeEvaluation = 4;
 // A step with a fraction of the batch shows the cost of a step that does not depend on its samples,
@@ -162,9 +167,9 @@ Status ProfileRole::Load() {
                                 " has no training samples");
   }
   LDNN_RETURN_IF_ERROR(CheckMetrics(request_.training, info));
-  // Enough distinct samples that caches see what they will see in training.
-  const int64_t wanted = static_cast<int64_t>(BatchSize()) * 8;
-  loaded_samples_ = std::min(info.samples, wanted);
+  const int64_t of_bytes = kLoadedBytes / std::max<int64_t>(info.loaded_sample_bytes, 1);
+  loaded_samples_ =
+      std::min(info.samples, std::max<int64_t>(BatchSize() * kLoadedBatches, of_bytes));
   const Range range = {0, loaded_samples_};
   const double cpu_before = environment_.cpu_seconds();
   LDNN_RETURN_IF_ERROR(dataset_->Load(std::span(&range, 1)));
@@ -213,7 +218,10 @@ Status ProfileRole::Steps(int batch_size, int64_t steps) {
 
 Status ProfileRole::Step(int batch_size) {
   std::vector<int64_t> samples;
-  for (int i = 0; i < batch_size; ++i) samples.push_back(next_sample_++ % loaded_samples_);
+  for (int i = 0; i < batch_size; ++i) {
+    samples.push_back(next_sample_);
+    next_sample_ = (next_sample_ + kSampleStride) % loaded_samples_;
+  }
   // Of what is loaded, as one partition: partners cost what they cost in training.
   const double alpha = request_.training.dataset.augment.mixup_alpha;
   const SampleOrder order(0, loaded_samples_, 1, batch_size);

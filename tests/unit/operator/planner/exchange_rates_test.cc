@@ -34,6 +34,18 @@ TEST(ExchangeRates, ExchangesThroughTheStoreTakeWhatWasMeasuredOfTwo) {
   EXPECT_NEAR(SecondsOfPair(profile, TransportKind::kDirect, 0), 1e-3, 1e-9);
 }
 
+TEST(ExchangeRates, AWorkerTakesTheSameOnceAnIterationHoweverObjectsTravel) {
+  WorkloadProfile profile = Profiled();
+  profile.host.worker_seconds = 6e-4;
+  const auto iteration = [&](TransportKind transport) {
+    const AggregationPlan plan = HostsPlan(2, transport);
+    return ExchangeCpuOf({plan, kVector}, RatesOfProfile(profile).Of(plan)).worker_iteration;
+  };
+  EXPECT_GT(iteration(TransportKind::kDirect), 1e-4);
+  EXPECT_EQ(iteration(TransportKind::kObjectStore), iteration(TransportKind::kDirect));
+  EXPECT_NEAR(SecondsOfPair(profile, TransportKind::kObjectStore, 0), 1e-3, 1e-9);
+}
+
 // The exchanges were those of functions that tell each other.
 TEST(ExchangeRates, WithoutDoorbellsThePartsCount) {
   WorkloadProfile profile = Profiled();
