@@ -34,10 +34,12 @@ constexpr double kWarmupSeconds = 0.15;
 constexpr int kMostWarmups = 20;
 constexpr int64_t kEvaluationProbeSamples = 1024;
 // Enough distinct samples that caches see what they will see in training: more than fit into those
-// of a core, and as far apart as in an epoch's order, which is shuffled.
+// of a core, unless that takes many requests, and as far apart as in an epoch's order, which is
+// shuffled.
 constexpr int64_t kLoadedBatches = 8;
-constexpr int64_t kLoadedBytes = 4 << 20;
-constexpr int64_t kSampleStride = 7919;  // a prime: it comes past all
+constexpr double kLoadedBytes = 4 << 20;
+constexpr double kMostLoadRequests = 64;
+constexpr int64_t kSampleStride = 7919;  // a prime
 constexpr int kEvaluations = 2;
 constexpr int kStepsBeforeEvaluation = 4;
 // A step with a fraction of the batch shows the cost of a step that does not depend on its samples,
@@ -72,6 +74,7 @@ class ProfileRole {
   Status Run();
 
  private:
+  int64_t SamplesToLoad() const;
   Status Load();
   StoreCounters DataRequests() const {
     return environment_.data_requests ? environment_.data_requests() : StoreCounters{};
@@ -154,6 +157,16 @@ Result<WorkSeconds> ProfileRole::Time(const std::function<Status()>& work) {
   return seconds;
 }
 
+int64_t ProfileRole::SamplesToLoad() const {
+  const DatasetInfo& info = dataset_->info();
+  double samples =
+      kLoadedBytes / static_cast<double>(std::max<int64_t>(info.loaded_sample_bytes, 1));
+  const double requests = info.single_read.requests_in_a_row;
+  if (requests > 0) samples = std::min(samples, kMostLoadRequests / requests);
+  return std::min(info.samples,
+                  std::max(BatchSize() * kLoadedBatches, static_cast<int64_t>(samples)));
+}
+
 Status ProfileRole::Load() {
   DatasetConfig config = DatasetOf(request_.training);
   config.check_labels = !request_.profile.filler;
@@ -167,9 +180,7 @@ Status ProfileRole::Load() {
                                 " has no training samples");
   }
   LDNN_RETURN_IF_ERROR(CheckMetrics(request_.training, info));
-  const int64_t of_bytes = kLoadedBytes / std::max<int64_t>(info.loaded_sample_bytes, 1);
-  loaded_samples_ =
-      std::min(info.samples, std::max<int64_t>(BatchSize() * kLoadedBatches, of_bytes));
+  loaded_samples_ = SamplesToLoad();
   const Range range = {0, loaded_samples_};
   const double cpu_before = environment_.cpu_seconds();
   LDNN_RETURN_IF_ERROR(dataset_->Load(std::span(&range, 1)));
@@ -220,7 +231,8 @@ Status ProfileRole::Step(int batch_size) {
   std::vector<int64_t> samples;
   for (int i = 0; i < batch_size; ++i) {
     samples.push_back(next_sample_);
-    next_sample_ = (next_sample_ + kSampleStride) % loaded_samples_;
+    next_sample_ += loaded_samples_ % kSampleStride == 0 ? 1 : kSampleStride;  // past all of them
+    next_sample_ %= loaded_samples_;
   }
   // Of what is loaded, as one partition: partners cost what they cost in training.
   const double alpha = request_.training.dataset.augment.mixup_alpha;

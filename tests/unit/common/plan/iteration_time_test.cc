@@ -92,7 +92,7 @@ TEST(IterationTime, WhatStaysInAFunctionIsNotTransferred) {
   EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Hosted(Shape(1, {1, 2})), kOneByOne), 4);
   // Three PUTs each, and as many GETs of weights.
   EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Hosted(Shape(4, {1, 4}, 4)), kOneByOne), 6 + 2);
-  // One of three leaves reads what two workers push, the other two the worker beside them alone.
+  // PUT, 1 GET and PUT of a leaf of two workers, 2 GETs and PUT of the root, GET.
   EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Hosted(Shape(1, {1, 2, 3})), kOneByOne),
                    1 + 2 + 3 + 1);
 }

@@ -97,9 +97,7 @@ TEST(IterationSimulation, AServersQuotaIsWaitedFor) {
   EXPECT_NEAR(simulated.compute_seconds, 0.001, 1e-9);
 }
 
-// Gaps between questions are at most 12 % of the time waited (common/plan/poll_schedule.h), and
-// there is one object in each direction.
-// Fourteen of them in a period: two periods more or less are not half a stall more.
+// Fourteen of them fit into a period. What some more of them take depends on where a stall falls.
 TEST(IterationSimulation, ShortIterationsAreCountedOverWholePeriods) {
   const CpuLimits limits{.worker_share = 0.5,
                          .server_share = 0.25,
@@ -118,6 +116,8 @@ TEST(IterationSimulation, ShortIterationsAreCountedOverWholePeriods) {
   }
 }
 
+// Gaps between questions are at most 12 % of the time waited (common/plan/poll_schedule.h), and
+// there is one object in each direction.
 TEST(IterationSimulation, AnObjectIsThereFromTheNextQuestionOn) {
   const IterationWork hints{.step_cpu = 0.1, .hop = 0.05};
   IterationWork questions = hints;
