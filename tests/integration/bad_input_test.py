@@ -290,7 +290,7 @@ class Mounted(BadInput):
            done
            truncate -s -28K disk/filler) &"""
         place = self.run_with(fill, "--out", "run", "--store", "file://$PWD/disk/store", "; code=$?",
-                              "; mkdir kept; cp -r disk/store kept; exit $code",
+                              "; mkdir kept; cp -r disk/store kept; kill %1 2>/dev/null; exit $code",
                               training__epochs=2000, backoffLimit=1)
         self.said(FAILED, r"No space left on device; free some space")
         kept = sorted((place / "kept/store").rglob("manifest.json"))
