@@ -22,6 +22,24 @@ ServerCpu Instead(const ServerCpu& server, const TransferCpu& store, const Trans
               direct.pull_seconds_per_byte)};
 }
 
+// `worker_iteration_seconds`: of functions that are connected, however objects travel.
+ExchangeRates StoreRates(const WorkloadProfile& profile, double worker_iteration_seconds) {
+  ExchangeRates rates = {.transfer = profile.transfer,
+                         .server = profile.server,
+                         .merge_bytes_per_second = profile.merge_bytes_per_second,
+                         .update_seconds_per_byte = profile.update_cpu_seconds_per_byte,
+                         .alone_seconds = profile.host.alone_seconds};
+  const DoorbellCpu& doorbell = profile.doorbell;
+  rates.send_seconds = doorbell.send_seconds;
+  rates.transfer.pull_seconds += doorbell.receive_seconds;
+  if (rates.server.known()) rates.server.child_seconds += doorbell.receive_seconds;
+  if (doorbell == DoorbellCpu()) return rates;
+  rates.worker_iteration_seconds = worker_iteration_seconds;
+  HostCpu measured = profile.store_host;
+  measured.alone_seconds = profile.host.alone_seconds;
+  return RatesOfStoredHosts(rates, measured);
+}
+
 // Of their parts.
 ExchangeRates DirectRates(const WorkloadProfile& profile) {
   const DirectTransfer direct = DirectOf(profile);
@@ -33,25 +51,6 @@ ExchangeRates DirectRates(const WorkloadProfile& profile) {
           .update_seconds_per_byte = profile.update_cpu_seconds_per_byte};
 }
 
-ExchangeRates StoreRates(const WorkloadProfile& profile) {
-  ExchangeRates rates = {.transfer = profile.transfer,
-                         .server = profile.server,
-                         .merge_bytes_per_second = profile.merge_bytes_per_second,
-                         .update_seconds_per_byte = profile.update_cpu_seconds_per_byte,
-                         .alone_seconds = profile.host.alone_seconds};
-  const DoorbellCpu& doorbell = profile.doorbell;
-  rates.send_seconds = doorbell.send_seconds;
-  rates.transfer.pull_seconds += doorbell.receive_seconds;
-  if (rates.server.known()) rates.server.child_seconds += doorbell.receive_seconds;
-  if (doorbell == DoorbellCpu()) return rates;
-  // Of functions that are connected, however objects travel.
-  rates.worker_iteration_seconds =
-      RatesOfHosts(DirectRates(profile), profile.host, 2).worker_iteration_seconds;
-  HostCpu measured = profile.store_host;
-  measured.alone_seconds = profile.host.alone_seconds;
-  return RatesOfStoredHosts(rates, measured);
-}
-
 }  // namespace
 
 DirectTransfer DirectOf(const WorkloadProfile& profile) {
@@ -59,10 +58,10 @@ DirectTransfer DirectOf(const WorkloadProfile& profile) {
 }
 
 RatesOfProfile::RatesOfProfile(const WorkloadProfile& profile)
-    : store_(StoreRates(profile)),
-      two_(RatesOfHosts(DirectRates(profile), profile.host, 2)),
+    : two_(RatesOfHosts(DirectRates(profile), profile.host, 2)),
       several_(RatesOfHosts(DirectRates(profile), profile.host, 4)),
-      served_(RatesOfServed(DirectRates(profile), profile.host)) {}
+      served_(RatesOfServed(DirectRates(profile), profile.host)),
+      store_(StoreRates(profile, two_.worker_iteration_seconds)) {}
 
 const ExchangeRates& RatesOfProfile::Of(const AggregationPlan& plan) const {
   if (plan.transport != TransportKind::kDirect) return store_;

@@ -20,11 +20,12 @@ class RatesOfProfile {
   const ExchangeRates& Of(const AggregationPlan& plan) const;
 
  private:
-  const ExchangeRates store_;
   // Over connections: of workers that serve, and of those with dedicated servers.
   const ExchangeRates two_;
   const ExchangeRates several_;
   const ExchangeRates served_;
+  // Through the store.
+  const ExchangeRates store_;
 };
 
 }  // namespace lambdadnn

@@ -94,7 +94,7 @@ TEST_F(ProfiledSamples, AreAsManyAsSomeRequestsRead) {
 }
 
 TEST_F(ProfiledSamples, AreAllThatThereAre) {
-  // A multiple of the stride between them.
+  // As many as lie between one that is read and the next.
   const Seen seen = Profile(7919, 256, 0);
   EXPECT_EQ(seen.loaded, 7919);
   ASSERT_EQ(seen.first_batch.size(), kBatch);
