@@ -178,7 +178,10 @@ struct EvaluationPart {
 struct ProgressLine {
   int64_t iteration = 0;  // completed
   int64_t epoch = 0;
-  // Mean over the samples of the iteration; from the root of shard 0 alone, which sees all of them.
+  // Of the slice, by the function's clock, when the line was written. Absent from earlier versions.
+  std::optional<double> seconds;
+  // Mean over the samples of the iteration; of each iteration from the root of shard 0 alone, which
+  // sees all of them.
   std::optional<double> loss;
   std::optional<EvaluationPart> evaluation;  // from workers, at an epoch's end
   double samples_per_second = 0;

@@ -99,6 +99,7 @@ ProgressLine ReadProgress(JsonReader& reader, bool heartbeat, std::vector<FieldE
   line.heartbeat = heartbeat;
   reader.Optional("iteration", &line.iteration);
   reader.Optional("epoch", &line.epoch);
+  reader.Optional("seconds", &line.seconds);
   reader.Optional("loss", &line.loss);
   reader.Optional("samplesPerSecond", &line.samples_per_second);
   reader.Optional("objectsAdded", &line.objects_added);
@@ -212,6 +213,7 @@ std::string EncodeProgress(const ProgressLine& line) {
                {"objectsAdded", line.objects_added},
                {"puts", line.puts},
                {"gets", line.gets}};
+  if (line.seconds) json["seconds"] = *line.seconds;
   if (line.loss) json["loss"] = *line.loss;
   if (line.unreached_peers) json["unreachedPeers"] = *line.unreached_peers;
   if (line.evaluation) json["evaluation"] = EvaluationToJson(*line.evaluation);

@@ -165,9 +165,14 @@ def counted_runs(record):
 def spread_of(record):
     """How much longer the longest run took than the shortest of the same plan: no prediction can be nearer to all of
     them."""
+    return spread_among(record["runs"], lambda run: run["seconds"])
+
+
+def spread_among(runs, seconds_of):
+    """The same of what `seconds_of` gives of each run."""
     seconds = {}
-    for run in record["runs"]:
-        seconds.setdefault(json.dumps(run["plan"], sort_keys=True), []).append(run["seconds"])
+    for run in runs:
+        seconds.setdefault(json.dumps(run["plan"], sort_keys=True), []).append(seconds_of(run))
     return max(max(each) / min(each) - 1 for each in seconds.values())
 
 
@@ -177,7 +182,9 @@ class Errors(typing.NamedTuple):
     cost: float | None  # the same; None where nothing costs anything
     terms: dict  # (predicted - actual) / seconds in all
     phases: dict  # predicted / actual - 1 of the terms that take at least LEAST_PHASE of the run
+    phase_spreads: dict  # what repeats differ by in these
     left: float | None  # estimated / actual - 1 of what was left after ESTIMATED_FROM
+    left_spread: float | None  # what repeats differ by in what was left
     below: list  # of all runs, whether each stayed below its p50 and its p90
 
 
@@ -200,7 +207,11 @@ def errors_of(lambdadnn, record):
                 phases.setdefault(name, []).append(predicted[name] / actual - 1)
         if "left" in run:
             left.append(run["left"]["estimated"] / run["left"]["actual"] - 1)
+    phase_spreads = {name: spread_among([run for run in counted if run["terms"].get(name)],
+                                        lambda run, name=name: run["terms"][name]) for name in phases}
+    told = [run for run in counted if "left" in run]
     return Errors(statistics.median(totals), statistics.median(costs) if costs else None,
                   {name: statistics.median(each) for name, each in terms.items()},
-                  {name: statistics.median(each) for name, each in phases.items()},
-                  statistics.median(left) if left else None, below)
+                  {name: statistics.median(each) for name, each in phases.items()}, phase_spreads,
+                  statistics.median(left) if left else None,
+                  spread_among(told, lambda run: run["left"]["actual"]) if told else None, below)

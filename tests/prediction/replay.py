@@ -58,12 +58,19 @@ def before_plans(records):
 
 def phase_summaries(errors):
     """A line for each phase of some plans, and one for what their own estimates said early of what was left."""
-    lines = [summary(f"{SHORT[name]}, where it is at least {prediction_records.LEAST_PHASE:.0%} of the run",
-                     [of.phases[name] for of in errors if name in of.phases])
-             for name, _ in prediction_records.TERMS if any(name in of.phases for of in errors)]
-    left = [of.left for of in errors if of.left is not None]
+    def beside(spreads):
+        return f"; repeats differ by {statistics.median(spreads):.1%}, at most {max(spreads):.1%}"
+
+    lines = []
+    for name, _ in prediction_records.TERMS:
+        those = [of for of in errors if name in of.phases]
+        if those:
+            lines.append(summary(f"{SHORT[name]}, where it is at least {prediction_records.LEAST_PHASE:.0%} of the run",
+                                 [of.phases[name] for of in those]) + beside([of.phase_spreads[name] for of in those]))
+    left = [of for of in errors if of.left is not None]
     return lines + ([summary(f"estimated after {prediction_records.ESTIMATED_FROM:.0%} of the iterations of what was "
-                             "left", left)] if left else [])
+                             "left", [of.left for of in left]) + beside([of.left_spread for of in left])]
+                    if left else [])
 
 
 def ways_of(lambdadnn, records):

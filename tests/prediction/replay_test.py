@@ -86,6 +86,16 @@ class Replay(unittest.TestCase):
         self.assertIn("before the plan: median 7.0 s, at most 7.0 s of 1 runs", text)
         self.assertIn("all: median 50.0%, worst -50.0% of 1 plans", text)
 
+    def test_phases_and_what_was_left_stand_beside_what_repeats_differ_by(self):
+        first, second = self.exact(left={"estimated": 5.0, "actual": 5.0}), self.exact()
+        second["terms"]["computeSeconds"] *= 1.5
+        second["left"] = {"estimated": 5.0, "actual": 6.0}
+        self.write(first, second)
+        lines = replay.replay(self.lambdadnn, self.folder)
+        for begin, spread in (("compute, where", "50.0%"), ("comm, where", "0.0%"), ("estimated after", "20.0%")):
+            told = next(line for line in lines if line.startswith(begin))
+            self.assertTrue(told.endswith(f"; repeats differ by {spread}, at most {spread}"), told)
+
     def test_what_a_run_has_shown_corrects_the_next_prediction(self):
         twice = self.exact({"transport": "ObjectStore", "placement": "Dedicated"})
         for name in ("computeSeconds", "communicationSeconds"):

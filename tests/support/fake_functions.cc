@@ -380,9 +380,11 @@ void FakeFunctions::WriteCheckpoint(const SliceRequest& request, int64_t iterati
 
 namespace {
 
-// Alone, or beside a worker.
-bool Serves(const SliceRequest& request) {
-  return request.roles.back().role.kind == RoleKind::kServer;
+// As the root of shard 0, alone or beside a worker.
+bool Leads(const SliceRequest& request) {
+  const Role& last = request.roles.back().role;
+  return last.kind == RoleKind::kServer && last.position.group == 0 &&
+         last.position.level == request.plan.aggregation.server_layers();
 }
 
 }  // namespace
@@ -399,7 +401,7 @@ void FakeFunctions::EndRound(std::vector<std::pair<Instance*, Slice*>>& members,
     if (slice->request.role().kind == RoleKind::kWorker) {
       record.state_digest = "digest-" + std::to_string(iteration);
     }
-    if (Serves(slice->request) && !lost) {
+    if (Leads(slice->request) && !lost) {
       record.checkpoint =
           CheckpointReference{slice->request.store.prefix, iteration, slice->request.plan.revision,
                               slice->request.incarnation};
@@ -476,7 +478,8 @@ void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& memb
     for (auto& [instance, slice] : members) {
       ProgressLine line;
       line.iteration = done + 1;
-      if (Serves(slice->request)) line.loss = 1.0 / (1.0 + double(done));
+      line.seconds = elapsed;
+      if (Leads(slice->request)) line.loss = 1.0 / (1.0 + double(done));
       const bool tells = tells_phases && slice->request.role().kind == RoleKind::kWorker;
       if (tells && done + 1 == iteration && elapsed >= slice->told_seconds + 1) {
         slice->told_seconds = elapsed;

@@ -173,6 +173,7 @@ SliceRecord RunOnStore(Runtime& runtime, const SliceEnvironment& environment, Ob
   std::optional<LocalBells> own_bells;
   if (environment.peers.network != nullptr && !trains) own_bells.emplace(runtime);
   const auto tell = [&](ProgressLine line) {
+    line.seconds = ToSeconds(runtime.clock.Now() - started);
     const StoreCounters counts = metered.Counts();
     line.objects_added = metered.TakeMostAdded();
     line.puts = counts.PricedPuts() + of_data.lists();

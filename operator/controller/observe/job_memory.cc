@@ -7,6 +7,7 @@
 
 #include "common/plan/money.h"
 #include "common/telemetry/log.h"
+#include "operator/controller/observe/snapshot.h"
 #include "operator/controller/planning/profile_fit.h"
 #include "operator/controller/planning/unmeasured_plan.h"
 #include "operator/resources/function_groups.h"
@@ -307,6 +308,7 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
         observations.steps_alone.ObserveLine(view.invocation, *slice.told_phases,
                                              line.evaluation.has_value());
       }
+      LearnProgress(slice, line, job);
       const JobHistory::News told = history.ObserveLine(slice.role, line, Workers(job), Time(now));
       if (told.loss) {
         meter.loss = line.loss;
@@ -376,6 +378,18 @@ void JobMemory::ObservePrediction(const Job& job, Instant now) {
   history.ObservePrediction(begin, running, Workers(job));
 }
 
+void JobMemory::LearnProgress(const SliceFact& slice, const ProgressLine& line, const Job& job) {
+  // One function tells of each iteration, by its own clock.
+  if (!line.loss || !line.seconds || line.iteration <= slice.first_iteration) return;
+  const std::optional<Round> round = CurrentRound(job);
+  if (!round || !InRound(slice, *round)) return;
+  if (learnt_from_ != slice.invocation) {
+    learnt_from_ = slice.invocation;
+    observations.estimate.Interrupt();
+  }
+  observations.estimate.ObserveProgress(line.iteration, *line.seconds);
+}
+
 void JobMemory::ObserveProgress(const SliceFact& slice, int64_t iteration, const Job& job,
                                 Instant now) {
   OnlineEstimate& estimate = observations.estimate;
@@ -383,7 +397,6 @@ void JobMemory::ObserveProgress(const SliceFact& slice, int64_t iteration, const
   const bool counts = slice.plan_revision == plan.revision && iteration > slice.first_iteration;
   const bool begins = !slice.last.has_value() || slice.last->iteration <= slice.first_iteration;
   if (counts && begins) {
-    estimate.Interrupt();
     const bool of_plan = slice.first_iteration == plan.first_iteration &&
                          observations.iteration <= plan.first_iteration;
     if (of_plan && history.functions_ready_at > 0) {
@@ -391,7 +404,6 @@ void JobMemory::ObserveProgress(const SliceFact& slice, int64_t iteration, const
       estimate.ObserveStart(Time(now) - history.planned_at - done * estimate.SecondsPerIteration());
     }
   }
-  if (counts) estimate.ObserveProgress(iteration, ToSeconds(now.time_since_epoch()));
   if (iteration <= observations.iteration) return;
   observations.iteration = iteration;
   observations.iteration_at = now;

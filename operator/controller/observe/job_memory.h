@@ -119,6 +119,8 @@ class JobMemory {
   std::string TakeLeftAlone() { return std::exchange(left_alone_, ""); }
 
  private:
+  // When iterations of the current round were done.
+  void LearnProgress(const SliceFact& slice, const ProgressLine& line, const Job& job);
   // A root of the plan in force has done this iteration.
   void ObserveProgress(const SliceFact& slice, int64_t iteration, const Job& job, Instant now);
   // When the plan in force was made, or predicted.
@@ -136,7 +138,8 @@ class JobMemory {
 
   std::shared_ptr<const JobReading> reading_;
   std::string warned_of_;
-  std::string left_alone_;  // why, until it is taken
+  std::string left_alone_;   // why, until it is taken
+  std::string learnt_from_;  // the slice whose clock the online estimate goes by
 };
 
 // Memory of an instance of `group`: the plan's, or the profiler's.

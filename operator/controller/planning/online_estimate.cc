@@ -14,9 +14,9 @@ constexpr double kMemory = 0.98;
 // Standard deviations, as shares: of any stretch (other load on the machine), and of an iteration.
 constexpr double kStretchNoise = 0.07;
 constexpr double kIterationNoise = 0.1;
-// Progress is seen at the ticks of the controller: what one stretch seems to take too long for it,
-// the next one takes too short.
-constexpr double kSeenSeconds = 0.05;
+// At least of all iterations to come: other load and the machine's clock change for longer than
+// stretches last.
+constexpr double kDrift = 0.03;
 // Of how a slice's record divides an iteration (its first one waits for slices that begin later),
 // and of the time until a plan's first iteration.
 constexpr double kRecordNoise = 0.1;
@@ -152,7 +152,7 @@ void OnlineEstimate::SetPriorCovariance(double inflation) {
 }
 
 OnlineEstimate::Row OnlineEstimate::IterationShares() const {
-  const double iteration = expected_.compute + expected_.exchange;
+  const double iteration = expected_.iteration();
   if (iteration <= 0) return {};
   return {expected_.compute / iteration, expected_.exchange / iteration, 0};
 }
@@ -250,17 +250,18 @@ void OnlineEstimate::ObserveProgress(int64_t iteration, double seconds) {
   }
   const int64_t done = iteration - from_->iteration;
   const double took = seconds - from_->seconds;
-  const int64_t least =
-      std::max<int64_t>(1, (expected_.iterations - expected_.first_iteration) / kMostStretches);
-  if (done < least || took < kLeastSeconds) return;
+  const int64_t planned = expected_.iterations - expected_.first_iteration;
+  const int64_t least = std::max<int64_t>(1, planned / kMostStretches);
+  const double least_seconds =
+      std::min(kLeastSeconds, expected_.iteration() * static_cast<double>(planned) / kStretches);
+  if (done < least || took < least_seconds) return;
   const auto count = static_cast<double>(done);
   const double compute =
       count * expected_.compute +
       (EvaluationsBefore(iteration) - EvaluationsBefore(from_->iteration)) * expected_.evaluation;
   const double exchange = count * expected_.exchange;
   const double predicted = compute + exchange;
-  const double noise = Squared(kStretchNoise) + Squared(kIterationNoise) / count +
-                       Squared(kSeenSeconds / took) / (static_cast<double>(stretches_) + 1);
+  const double noise = Squared(kStretchNoise) + Squared(kIterationNoise) / count;
   LearnStretch({compute / predicted, exchange / predicted, 0}, took / predicted, noise);
   ++stretches_;
   from_ = Mark{iteration, seconds};
@@ -352,7 +353,9 @@ RemainingTime OnlineEstimate::Remaining(int64_t iteration) const {
       std::max<int64_t>(1, (expected_.iterations - expected_.first_iteration) / kMostStretches));
   const double noise = noise_factor_ * Squared(kStretchNoise * SecondsPerIteration()) * left *
                        std::min(length, left);
-  forecast.deviation = std::sqrt(VarianceOf(seconds) + noise + Squared(expected_.end_deviation));
+  const double drift = kDrift * SecondsPerIteration() * left;
+  forecast.deviation = std::sqrt(std::max(VarianceOf(seconds), Squared(drift)) + noise +
+                                 Squared(expected_.end_deviation));
   return forecast;
 }
 

@@ -38,13 +38,17 @@ struct ExpectedTimes {
   int64_t first_iteration = 0;
   int64_t iterations = 0;  // of the job
   int64_t iterations_per_epoch = 0;
+
+  double iteration() const { return compute + exchange; }
 };
 ExpectedTimes ExpectedTimesOf(const Plan& plan, const WorkloadProfile& profile);
 
 class OnlineEstimate {
  public:
-  // Progress is learnt from in stretches of at least this long.
+  // Progress is learnt from in stretches of at least this long, or where a job is short, of this
+  // part of what its iterations are predicted to take.
   static constexpr double kLeastSeconds = 0.25;
+  static constexpr double kStretches = 20;
   // A job has about this many stretches at most.
   static constexpr int64_t kMostStretches = 200;
 
@@ -55,8 +59,8 @@ class OnlineEstimate {
   // An earlier process estimated that so much was left at this iteration.
   void Resume(int64_t iteration, double remaining_seconds);
 
-  // `iteration` was done at this time, of any clock that runs on; repeated and older ones, and what
-  // is no number, are ignored.
+  // `iteration` was done at this time, of any clock that runs on until Interrupt; repeated and
+  // older ones, and what is no number, are ignored.
   void ObserveProgress(int64_t iteration, double seconds);
   // No time passes for the job until the next progress: a slice ended, or was lost.
   void Interrupt() { from_.reset(); }
@@ -71,7 +75,7 @@ class OnlineEstimate {
   void ObserveStart(double seconds);
 
   // False: there is no plan, or none that predicts how long an iteration takes.
-  bool known() const { return expected_.compute + expected_.exchange > 0; }
+  bool known() const { return expected_.iteration() > 0; }
   int revision() const { return revision_; }
   const ExpectedTimes& expected() const { return expected_; }
   // Of the plan's prediction.

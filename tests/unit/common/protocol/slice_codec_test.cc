@@ -307,6 +307,7 @@ TEST(SliceCodec, ProgressLinesAreTheGoldenFile) {
   ProgressLine line;
   line.iteration = 12;
   line.epoch = 1;
+  line.seconds = 2.5;
   line.loss = 0.5;
   line.samples_per_second = 1200;
   line.objects_added = -3;
@@ -323,6 +324,7 @@ TEST(SliceCodec, ProgressLinesAreTheGoldenFile) {
   EXPECT_EQ(EncodeProgress(line), Golden("slice_progress.json"));
   const auto decoded = std::get<ProgressLine>(**DecodeSliceLine(EncodeProgress(line)));
   EXPECT_EQ(decoded.iteration, 12);
+  EXPECT_EQ(decoded.seconds, 2.5);
   EXPECT_EQ(decoded.loss, 0.5);
   EXPECT_EQ(decoded.objects_added, -3);
   EXPECT_EQ(decoded.puts, 7);

@@ -131,16 +131,18 @@ TEST_F(SliceTraining, ProgressTellsTheRequestsThatAreCharged) {
   }
 }
 
-TEST_F(SliceTraining, TheLossOfEveryIterationComesFromTheLeaderAndFalls) {
+TEST_F(SliceTraining, TheLossOfEveryIterationComesFromTheLeaderInTimeAndFalls) {
   HarnessJob job;
   job.optimizer.learning_rate = 0.3;
   job.epochs = 4;
-  SliceHarness harness(runtime_, store_, job);
-  const HarnessResult result = harness.Run(0, std::nullopt);
+  const HarnessResult result = SliceHarness(runtime_, store_, job).Run(0, std::nullopt);
   std::vector<double> losses;
+  double seconds = 0;
   for (const auto& [role, lines] : result.lines) {
     for (const ProgressLine& line : lines) {
-      if (line.loss) losses.push_back(*line.loss);
+      if (!line.loss) continue;
+      losses.push_back(*line.loss);
+      EXPECT_GT(line.seconds.value_or(0), std::exchange(seconds, line.seconds.value_or(0)));
     }
   }
   ASSERT_EQ(losses.size(), 28u);

@@ -65,6 +65,10 @@ TEST(JobMemory, OnlyTimeBetweenIterationsOfASliceIsLearntFrom) {
     view.invocation = invocation;
     view.last = ProgressLine{};
     view.last->iteration = iteration;
+    view.last->seconds = seconds - (first > 0 ? 150 : 0);  // of its slice
+    view.last->loss = 0.5;
+    view.new_lines = {*view.last};
+    job.status.execution.first_iteration = first;
     const Instant now(FromSeconds(seconds));
     memory.Begin(job, now, WallTime{});
     memory.ObserveSlices({view}, job, Platform{}, now, [](const Json&) {});

@@ -141,6 +141,22 @@ TEST(OnlineEstimate, NoiseLeavesTheForecastNearAndItsDeviationHonest) {
   }
 }
 
+TEST(OnlineEstimate, ItsDeviationAllowsForAMachineThatChanges) {
+  constexpr int kRuns = 400;
+  std::mt19937 random(11);
+  std::normal_distribution changes(1.0, 0.03);
+  int within = 0;
+  for (int i = 0; i < kRuns; ++i) {
+    OnlineEstimate estimate = Fresh();
+    TimedRun run(&estimate);
+    run.Iterate(20, 1);
+    const RemainingTime forecast = estimate.Remaining(200);
+    within +=
+        std::abs(forecast.seconds - (1840 * changes(random) + 3)) < 1.645 * forecast.deviation;
+  }
+  EXPECT_GT(within, kRuns * 0.85);
+}
+
 TEST(OnlineEstimate, OneStallMovesItLittle) {
   OnlineEstimate estimate = Fresh();
   TimedRun run(&estimate);
