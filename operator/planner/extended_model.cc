@@ -15,6 +15,7 @@
 #include "operator/planner/aggregation_space.h"
 #include "operator/planner/iteration_simulation.h"
 #include "operator/planner/node_packing.h"
+#include "operator/planner/uncertainty.h"
 
 namespace lambdadnn {
 namespace {
@@ -103,7 +104,6 @@ ExtendedModel::ExtendedModel(const PlannerInput& input, std::vector<int> memory_
       store_request_seconds_(
           OfStore(input.platform.store_request_seconds, input.profile.store_request_seconds)),
       rates_(input.profile),
-      deviation_shares_(DeviationSharesOf(input.profile)),
       deadline_deviations_(DeadlineDeviations(input.objective)),
       least_run_factor_(input.profile.run.Least()),
       batches_(input),
@@ -550,7 +550,7 @@ std::optional<Prediction> ExtendedModel::Complete(const WorkerTerms& workers, in
     prediction[Term::kSliceOverhead] = (slices - 1) * overhead;
   }
   prediction.seconds = prediction.TotalSeconds(iterations);
-  AddDeviations(deviation_shares_, iterations, &prediction);
+  AddDeviations(DeviationSharesOf(profile, CoreShare(memory_mib)), iterations, &prediction);
 
   // What PriceOf the bill gives, in the multiplications that a search can afford.
   const double second_price =
@@ -586,7 +586,7 @@ Bound ExtendedModel::LeastOf(const WorkerTerms& workers, int memory_mib, double 
   const Platform& platform = input_.platform;
   const auto iterations = static_cast<double>(workers.iterations);
   least.seconds = least.TotalSeconds(iterations);
-  AddDeviations(deviation_shares_, iterations, &least);
+  AddDeviations(DeviationSharesOf(input_.profile, CoreShare(memory_mib)), iterations, &least);
   const double price =
       PriceOf(platform.prices, WorkersBill(memory_mib, workers.functions, 1)) + servers_price;
   return {least.SecondsAt(deadline_deviations_) * kBoundSlack, price * least.seconds * kBoundSlack};

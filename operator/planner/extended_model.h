@@ -18,7 +18,6 @@
 #include "operator/planner/function_memory.h"
 #include "operator/planner/performance_model.h"
 #include "operator/planner/space.h"
-#include "operator/planner/uncertainty.h"
 
 namespace lambdadnn {
 
@@ -212,7 +211,6 @@ class ExtendedModel : public PerformanceModel {
   const double store_bytes_per_second_;
   const double store_request_seconds_;
   const RatesOfProfile rates_;
-  const DeviationShares deviation_shares_;
   const double deadline_deviations_;  // DeadlineDeviations
   const double least_run_factor_;     // of an iteration, whatever the plan
   Batches batches_;

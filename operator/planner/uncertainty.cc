@@ -14,6 +14,10 @@ namespace {
 constexpr double kStartShare = 0.25;
 constexpr double kLoadShare = 0.15;
 constexpr double kIterationShare = 0.12;
+// More of that where the quota is small: an iteration has stalls within it, and what it computes
+// and receives between them comes in pieces. All of it at no quota, none from so much of a core on.
+constexpr double kSmallQuotaShare = 0.25;
+constexpr double kNoSmallQuota = 0.25;
 constexpr double kEvaluationShare = 0.8;
 constexpr double kStoreShare = 0.4;
 // Of the shorter of compute and communication: what a quota holds up is in the one or the other.
@@ -23,12 +27,14 @@ constexpr double kDeviationsOfResidual = 2;
 
 }  // namespace
 
-DeviationShares DeviationSharesOf(const WorkloadProfile& profile) {
+DeviationShares DeviationSharesOf(const WorkloadProfile& profile, double core_share) {
   DeviationShares shares;
   const auto set = [&shares](Term term, double share) {
     shares.terms[static_cast<size_t>(term)] = share;
   };
-  const double iteration = std::hypot(kIterationShare, profile.residual / kDeviationsOfResidual);
+  const double of_quota = kSmallQuotaShare * std::max(0.0, 1 - core_share / kNoSmallQuota);
+  const double iteration =
+      std::hypot(kIterationShare, of_quota, profile.residual / kDeviationsOfResidual);
   // The term ends with the last of all starts, which their spread alone says too little of.
   const double spread = profile.cold_start_seconds > 0
                             ? profile.cold_start_deviation_seconds / profile.cold_start_seconds
@@ -60,6 +66,16 @@ void AddDeviations(const DeviationShares& shares, double iterations, Prediction*
   for (const Term term : {Term::kCompute, Term::kCommunication}) {
     predicted.DeviationOf(term) = std::hypot(predicted.DeviationOf(term), split);
   }
+}
+
+double IterationShareOf(const Prediction& prediction, double iterations) {
+  double variance = prediction.deviation * prediction.deviation;
+  for (const TermKind& kind : kTermKinds) {
+    const double deviation = prediction.DeviationOf(kind.term);
+    if (!kind.each_iteration) variance -= deviation * deviation;
+  }
+  const double seconds = prediction.IterationSeconds() * iterations;
+  return seconds > 0 ? std::sqrt(std::max(0.0, variance)) / seconds : 0;
 }
 
 double DeadlineDeviations(const Objective& objective) {

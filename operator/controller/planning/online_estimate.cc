@@ -75,10 +75,11 @@ ExpectedTimes ExpectedTimesOf(const Plan& plan, const WorkloadProfile& profile) 
   expected.slice_overhead = predicted[Term::kSliceOverhead] / iterations;
   expected.end = predicted[Term::kCheckpoint] - on_the_way + predicted[Term::kRelease];
 
-  const DeviationShares shares = DeviationSharesOf(profile);
   Prediction with_deviations = predicted;
-  if (predicted.deviation <= 0) AddDeviations(shares, iterations, &with_deviations);
-  expected.iteration_share = shares[Term::kCompute];
+  if (predicted.deviation <= 0) {
+    AddDeviations(DeviationSharesOf(profile, 1), iterations, &with_deviations);
+  }
+  expected.iteration_share = IterationShareOf(with_deviations, iterations);
   expected.split_deviation =
       std::sqrt(std::max(0.0, Squared(with_deviations.DeviationOf(Term::kCompute)) -
                                   Squared(expected.iteration_share * expected.compute)));

@@ -22,7 +22,7 @@ Prediction SomePrediction() {
 }
 
 TEST(Uncertainty, TermsAreIndependentAndIterationsAreNot) {
-  const DeviationShares shares = DeviationSharesOf({});
+  const DeviationShares shares = DeviationSharesOf({}, 1);
   Prediction once = SomePrediction();
   AddDeviations(shares, 1, &once);
   Prediction many = SomePrediction();
@@ -41,32 +41,52 @@ TEST(Uncertainty, TermsAreIndependentAndIterationsAreNot) {
 TEST(Uncertainty, ThePartsOfAnIterationAreLessCertainThanTheirSum) {
   Prediction predicted = SomePrediction();
   predicted[Term::kColdStart] = predicted[Term::kEvaluation] = 0;
-  AddDeviations(DeviationSharesOf({}), 1, &predicted);
+  AddDeviations(DeviationSharesOf({}, 1), 1, &predicted);
   EXPECT_GT(predicted.DeviationOf(Term::kCompute) + predicted.DeviationOf(Term::kCommunication),
             predicted.deviation);
   predicted[Term::kCommunication] = 0;
-  AddDeviations(DeviationSharesOf({}), 1, &predicted);
+  AddDeviations(DeviationSharesOf({}, 1), 1, &predicted);
   EXPECT_EQ(predicted.DeviationOf(Term::kCompute), predicted.deviation);
 }
 
 TEST(Uncertainty, StartsThatScatterAreLessCertain) {
   WorkloadProfile profile;
-  const double share = DeviationSharesOf(profile)[Term::kColdStart];
+  const double share = DeviationSharesOf(profile, 1)[Term::kColdStart];
   profile.cold_start_deviation_seconds = 1;
-  EXPECT_EQ(DeviationSharesOf(profile)[Term::kColdStart], share) << "of a start of no time";
+  EXPECT_EQ(DeviationSharesOf(profile, 1)[Term::kColdStart], share) << "of a start of no time";
   profile.cold_start_seconds = 2;
-  EXPECT_EQ(DeviationSharesOf(profile)[Term::kColdStart], 0.5);
+  EXPECT_EQ(DeviationSharesOf(profile, 1)[Term::kColdStart], 0.5);
   profile.cold_start_deviation_seconds = 0.1;
-  EXPECT_EQ(DeviationSharesOf(profile)[Term::kColdStart], share) << "it counts where it is more";
+  EXPECT_EQ(DeviationSharesOf(profile, 1)[Term::kColdStart], share) << "it counts where it is more";
 }
 
 TEST(Uncertainty, AWorseProfileIsLessCertain) {
   WorkloadProfile good;
   WorkloadProfile bad;
   bad.residual = 0.3;
-  const double share = DeviationSharesOf(good)[Term::kCompute];
-  EXPECT_NEAR(DeviationSharesOf(bad)[Term::kCompute], std::hypot(share, 0.15), 1e-12);
-  EXPECT_EQ(DeviationSharesOf(bad)[Term::kColdStart], DeviationSharesOf(good)[Term::kColdStart]);
+  const double share = DeviationSharesOf(good, 1)[Term::kCompute];
+  EXPECT_NEAR(DeviationSharesOf(bad, 1)[Term::kCompute], std::hypot(share, 0.15), 1e-12);
+  EXPECT_EQ(DeviationSharesOf(bad, 1)[Term::kColdStart],
+            DeviationSharesOf(good, 1)[Term::kColdStart]);
+}
+
+TEST(Uncertainty, SmallQuotasAreLessCertain) {
+  const auto share = [](double cores) { return DeviationSharesOf({}, cores)[Term::kCompute]; };
+  EXPECT_GT(share(0.05), share(0.1));
+  EXPECT_GT(share(0.1), share(0.25));
+  EXPECT_EQ(share(0.25), share(1));
+  EXPECT_EQ(DeviationSharesOf({}, 0.05)[Term::kLoad], DeviationSharesOf({}, 1)[Term::kLoad]);
+}
+
+TEST(Uncertainty, APredictionTellsTheShareOfItsIterations) {
+  for (const double cores : {0.05, 1.0}) {
+    const DeviationShares shares = DeviationSharesOf({}, cores);
+    Prediction predicted = SomePrediction();
+    EXPECT_EQ(IterationShareOf(predicted, 100), 0);
+    AddDeviations(shares, 100, &predicted);
+    EXPECT_NEAR(IterationShareOf(predicted, 100), shares[Term::kCompute], 1e-9);
+  }
+  EXPECT_EQ(IterationShareOf({}, 100), 0);
 }
 
 TEST(Uncertainty, DeviationsAreThoseOfTheConfidence) {
