@@ -15,7 +15,8 @@ constexpr double kStartShare = 0.25;
 constexpr double kLoadShare = 0.15;
 constexpr double kIterationShare = 0.12;
 // More of that where the quota is small: an iteration has stalls within it, and what it computes
-// and receives between them comes in pieces. All of it at no quota, none from so much of a core on.
+// and receives between them comes in pieces. Nearly all of it where there is hardly any CPU, none
+// from so much of a core on.
 constexpr double kSmallQuotaShare = 0.25;
 constexpr double kNoSmallQuota = 0.25;
 constexpr double kEvaluationShare = 0.8;

@@ -24,7 +24,7 @@ constexpr double kStartNoise = 0.1;
 // A stretch that is so many standard deviations off is a stall, which counts as one that is just so
 // far off; so many in a row on one side are another speed.
 constexpr double kFarOff = 2;
-constexpr int kOffInARow = 3;
+constexpr int kOffInARow = 4;
 // Of the noise, over the assumed variance; it is averaged over as many stretches as are remembered,
 // the square of an error over its variance counted up to a limit, which is what a stall counts as.
 constexpr double kLeastNoiseFactor = 0.05;
