@@ -333,7 +333,6 @@ TEST_F(JobLifeTest, BestEffortTrainsWhereTheDeadlineCannotBeMet) {
   Json job = JobWorld::MinimalJob();
   job["spec"]["objective"] = {{"deadlineSeconds", 1}, {"bestEffort", true}};
   job["spec"]["aggregation"] = JobWorld::DedicatedServers();
-  world_.functions.set_iteration_seconds(0.02);  // as predicted
   world_.Create(job);
   ASSERT_TRUE(world_.RunUntilFinished(300));
   EXPECT_TRUE(HasCondition(world_.Read(), "Complete"));
