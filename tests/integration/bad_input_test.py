@@ -280,18 +280,20 @@ class Mounted(BadInput):
         self.assertFalse((place / "run").exists())
 
     def test_a_disk_that_fills_up_while_training(self):
-        # Filled once the run has come to its 200th iteration, but for 28 KiB: there is no room for a gradient of
-        # 31,400 bytes any more, and enough for records. Links keep the room of what is deleted then.
-        fill = """mount -t tmpfs -o size=8m none disk
-          (until grep -q '"iteration":200,' run/events.jsonl 2>/dev/null; do sleep 0.02; done
+        # Filled once the run has come to its 100th iteration, but for 256 KiB: there is no room for a gradient of
+        # 407 KB any more, and enough for records. Links keep the room of what is deleted then.
+        fill = """mount -t tmpfs -o size=48m none disk
+          (until grep -q '"iteration":100,' run/events.jsonl 2>/dev/null; do sleep 0.02; done
            for i in $(seq 100); do
              dd if=/dev/zero bs=4k 2>/dev/null >> disk/filler
              cp -al disk/store disk/links-$i 2>/dev/null
            done
-           truncate -s -28K disk/filler) &"""
+           truncate -s -256K disk/filler) &"""
         place = self.run_with(fill, "--out", "run", "--store", "file://$PWD/disk/store", "; code=$?",
                               "; mkdir kept; cp -r disk/store kept; kill %1 2>/dev/null; exit $code",
-                              training__epochs=2000, backoffLimit=1)
+                              training__epochs=2000, backoffLimit=1,
+                              model={"builtin": {"name": "mlp", "parameters": {"hidden": [128]}}},
+                              profile={**job()["spec"]["profile"], "modelBytes": 407080})
         self.said(FAILED, r"No space left on device; free some space")
         kept = sorted((place / "kept/store").rglob("manifest.json"))
         iterations = [int(m.parent.parent.name) for m in kept]

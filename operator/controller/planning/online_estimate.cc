@@ -22,9 +22,11 @@ constexpr double kDrift = 0.03;
 constexpr double kRecordNoise = 0.1;
 constexpr double kStartNoise = 0.1;
 // A stretch that is so many standard deviations off is a stall, which counts as one that is just so
-// far off; so many in a row on one side are another speed.
+// far off; so many in a row on one side, which take as long as so many of the shortest (a slow
+// second, mostly), are another speed.
 constexpr double kFarOff = 2;
-constexpr int kOffInARow = 4;
+constexpr int kOffInARow = 3;
+constexpr double kShortestInARow = 4;
 // Of the noise, over the assumed variance; it is averaged over as many stretches as are remembered,
 // the square of an error over its variance counted up to a limit, which is what a stall counts as.
 constexpr double kLeastNoiseFactor = 0.05;
@@ -111,7 +113,7 @@ void OnlineEstimate::Use(const Plan& plan, const WorkloadProfile& profile,
   from_.reset();
   stretches_ = 0;
   start_seen_ = false;
-  off_ = 0;
+  off_ = {};
 }
 
 void OnlineEstimate::Resume(int64_t iteration, double remaining_seconds) {
@@ -204,26 +206,32 @@ void OnlineEstimate::LearnNoise(double squared) {
                  kLeastNoiseFactor, kMostNoiseFactor);
 }
 
-void OnlineEstimate::LearnStretch(const Row& row, double measured, double noise) {
+double OnlineEstimate::LeastStretch() const {
+  const auto planned = static_cast<double>(expected_.iterations - expected_.first_iteration);
+  return std::min(kLeastSeconds, expected_.iteration() * planned / kStretches);
+}
+
+void OnlineEstimate::LearnStretch(const Row& row, double predicted, double took, double noise) {
+  const double measured = took / predicted;
   const double expected = Of(row);
   const double variance = noise_factor_ * noise * Squared(expected);
   const double deviation = std::sqrt(VarianceOf(row) + variance);
   const double error = measured - expected;
   const double off = error / deviation;
   const int side = off > 0 ? 1 : -1;
-  if (off_ * side < 0 || std::abs(off) <= kFarOff) {
+  if (off_.count * side < 0 || std::abs(off) <= kFarOff) {
     // Those before were stalls.
-    for (int i = 0; i < std::abs(off_); ++i) LearnNoise(kMostSquaredError);
-    off_ = 0;
-    off_sum_ = 0;
+    for (int i = 0; i < std::abs(off_.count); ++i) LearnNoise(kMostSquaredError);
+    off_ = {};
   }
   if (std::abs(off) <= kFarOff) {
     LearnNoise(Squared(off));
     return Learn(row, measured, variance, kMemory);
   }
-  off_ += side;
-  off_sum_ += measured;
-  if (std::abs(off_) < kOffInARow) {
+  off_.count += side;
+  off_.predicted += predicted;
+  off_.took += took;
+  if (std::abs(off_.count) < kOffInARow || off_.took < kShortestInARow * LeastStretch()) {
     return Learn(row, expected + side * kFarOff * deviation, variance, kMemory);
   }
   // Another speed: what was known of it is void.
@@ -231,9 +239,8 @@ void OnlineEstimate::LearnStretch(const Row& row, double measured, double noise)
   SetPriorCovariance(1);
   SetPriorCovariance(std::max(1.0, Squared(error) / std::max(VarianceOf(row), 1e-12)));
   covariance_[kStart][kStart] = start;
-  Learn(row, off_sum_ / kOffInARow, noise_factor_ * noise * Squared(measured), 1);
-  off_ = 0;
-  off_sum_ = 0;
+  Learn(row, off_.took / off_.predicted, noise_factor_ * noise * Squared(measured), 1);
+  off_ = {};
 }
 
 double OnlineEstimate::EvaluationsBefore(int64_t iteration) const {
@@ -253,9 +260,7 @@ void OnlineEstimate::ObserveProgress(int64_t iteration, double seconds) {
   const double took = seconds - from_->seconds;
   const int64_t planned = expected_.iterations - expected_.first_iteration;
   const int64_t least = std::max<int64_t>(1, planned / kMostStretches);
-  const double least_seconds =
-      std::min(kLeastSeconds, expected_.iteration() * static_cast<double>(planned) / kStretches);
-  if (done < least || took < least_seconds) return;
+  if (done < least || took < LeastStretch()) return;
   const auto count = static_cast<double>(done);
   const double compute =
       count * expected_.compute +
@@ -263,7 +268,7 @@ void OnlineEstimate::ObserveProgress(int64_t iteration, double seconds) {
   const double exchange = count * expected_.exchange;
   const double predicted = compute + exchange;
   const double noise = Squared(kStretchNoise) + Squared(kIterationNoise) / count;
-  LearnStretch({compute / predicted, exchange / predicted, 0}, took / predicted, noise);
+  LearnStretch({compute / predicted, exchange / predicted, 0}, predicted, took, noise);
   ++stretches_;
   from_ = Mark{iteration, seconds};
 }

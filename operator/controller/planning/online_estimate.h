@@ -103,6 +103,13 @@ class OnlineEstimate {
     double seconds = 0;
   };
 
+  // Stretches in a row that lie far off on one side.
+  struct StretchesOff {
+    int count = 0;  // negative: they took less than expected
+    double predicted = 0;
+    double took = 0;
+  };
+
   // Of the factors, as far from 1 as they are now, before anything is measured; `inflation`: of the
   // variances.
   void SetPriorCovariance(double inflation);
@@ -115,8 +122,10 @@ class OnlineEstimate {
   void Learn(const Row& row, double measured, double variance, double memory);
   // Of what an iteration takes of one term, of which so much was predicted.
   void LearnTerm(Index index, double took, double predicted, double noise);
+  // Seconds that a stretch takes at least.
+  double LeastStretch() const;
   // The same of a stretch, which may be a stall, or the first of another speed.
-  void LearnStretch(const Row& row, double measured, double noise);
+  void LearnStretch(const Row& row, double predicted, double took, double noise);
   void LearnNoise(double squared);  // of an error, over its variance
   // Ends of epochs before the one that this iteration may be.
   double EvaluationsBefore(int64_t iteration) const;
@@ -131,10 +140,7 @@ class OnlineEstimate {
   std::optional<Mark> from_;
   int64_t stretches_ = 0;
   bool start_seen_ = false;
-  // Stretches in a row that lie far off on one side: their number (negative: below), and the sum
-  // of what they measured.
-  int off_ = 0;
-  double off_sum_ = 0;
+  StretchesOff off_;
 };
 
 }  // namespace lambdadnn

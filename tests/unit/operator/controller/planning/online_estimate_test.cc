@@ -191,6 +191,21 @@ TEST(OnlineEstimate, AnotherSpeedIsFollowedWithinFiveStretches) {
   }
 }
 
+// The shortest stretches take a quarter of a second: three in a row are no second.
+TEST(OnlineEstimate, ASlowSecondIsNotAnotherSpeed) {
+  Plan plan = TestPlan();
+  for (const Term term : {Term::kCompute, Term::kCommunication, Term::kEvaluation}) {
+    plan.predicted[term] *= 0.01;
+  }
+  OnlineEstimate estimate = Fresh(plan);
+  TimedRun run(&estimate);
+  run.Iterate(39, 0.01);
+  run.Iterate(3, 0.027);
+  EXPECT_NEAR(estimate.iteration_factor(), 1, 0.2);
+  run.Iterate(1, 0.027);
+  EXPECT_NEAR(estimate.iteration_factor(), 2.7, 0.3);
+}
+
 TEST(OnlineEstimate, ASmallDriftIsFollowedAsWell) {
   OnlineEstimate estimate = Fresh();
   TimedRun run(&estimate);
