@@ -148,9 +148,7 @@ Status HostProbes::MeasureApart(double step_cpu_seconds, size_t place) {
 void HostProbes::Record(double step_cpu_seconds, SliceRecord* record) const {
   if (alone_.times == 0) return;
   auto& metrics = record->metrics;
-  // A step that this disturbs is counted here.
-  metrics["aloneCpuSeconds"] = std::max(0.0, alone_.Mean().iteration - step_cpu_seconds) *
-                               static_cast<double>(parameters_) /
+  metrics["aloneCpuSeconds"] = BesideStep(alone_.Mean()) * static_cast<double>(parameters_) /
                                static_cast<double>(one_.elements);
   // Of both, of few elements and of many.
   const auto is_known = [](const Exchanges& measured, size_t few_at) {
@@ -191,9 +189,9 @@ void HostProbes::RecordDisturbance(double step_cpu_seconds, SliceRecord* record)
                                                    &apart_[kWorkerFew + 1], &here_[kDirectMany]}),
                                          first_of({&apart_[kStoreMany], &here_[kStoreMany]})}) {
     if (exchange == nullptr) continue;
-    seconds.push_back(std::max(0.0, exchange->Mean().step - step_cpu_seconds));
+    seconds.push_back(exchange->Mean().step - step_cpu_seconds);
   }
-  if (!seconds.empty()) record->metrics["disturbedCpuSeconds"] = Mean(seconds);
+  if (!seconds.empty()) record->metrics["disturbedCpuSeconds"] = std::max(0.0, Mean(seconds));
 }
 
 void HostProbes::RecordBoth(const std::string& name, size_t few_at, const Exchanges& measured,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples role `profile` loads and reads.
+// Which samples role `profile` loads and reads, and what it trains by them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -50,12 +53,52 @@ class WatchedDataset final : public Dataset {
   Seen& seen_;
 };
 
+// Has the same slope everywhere, and keeps the parameters that it is given.
+class SlopingModel final : public TrainableModel {
+ public:
+  SlopingModel(float slope, std::vector<std::vector<float>>& given)
+      : slope_(slope), given_(given) {}
+
+  const ParameterManifest& manifest() const override { return model_.manifest(); }
+  void Initialize(uint64_t seed) override { model_.Initialize(seed); }
+  void SetParameters(const SplitVector& flat) override {
+    given_.emplace_back(static_cast<size_t>(flat.size()));
+    flat.CopyTo(0, given_.back());
+  }
+  void GetParameters(std::span<float> flat) const override { model_.GetParameters(flat); }
+  Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
+                                     std::span<float> gradient) override {
+    auto result = model_.ForwardBackward(batch, step_seed, gradient);
+    std::ranges::fill(gradient, slope_);
+    return result;
+  }
+  Result<EvaluationResult> Evaluate(const Batch& batch) override { return model_.Evaluate(batch); }
+  Result<std::string> ExportTorchScript() override { return model_.ExportTorchScript(); }
+
+ private:
+  ArithmeticModel model_{40};
+  const float slope_;
+  std::vector<std::vector<float>>& given_;
+};
+
 class ProfiledSamples : public testing::Test {
  protected:
   Seen Profile(int64_t samples, int64_t sample_bytes, double requests) {
+    return Profile(samples, sample_bytes, requests, {});
+  }
+
+  // What a model of this slope is given.
+  std::vector<std::vector<float>> ProfileSlope(float slope) {
+    std::vector<std::vector<float>> given;
+    HarnessJob job;
+    job.make_model = [&] { return std::make_unique<SlopingModel>(slope, given); };
+    Profile(1000, 1024, 0, std::move(job));
+    return given;
+  }
+
+  Seen Profile(int64_t samples, int64_t sample_bytes, double requests, HarnessJob job) {
     Seen seen;
     MemoryObjectStore store;
-    HarnessJob job;
     job.open_dataset = [&]() -> Result<std::unique_ptr<Dataset>> {
       return std::unique_ptr<Dataset>(
           std::make_unique<WatchedDataset>(samples, sample_bytes, requests, seen));
@@ -99,6 +142,31 @@ TEST_F(ProfiledSamples, AreAllThatThereAre) {
   EXPECT_EQ(seen.loaded, 7919);
   ASSERT_EQ(seen.first_batch.size(), kBatch);
   EXPECT_NE(seen.first_batch[0], seen.first_batch[1]);
+}
+
+double Norm(const std::vector<float>& values) {
+  double squares = 0;
+  for (const float value : values) squares += double{value} * value;
+  return std::sqrt(squares);
+}
+
+// Steps take less time once a network has learnt something.
+TEST_F(ProfiledSamples, AreTrainedByWhateverTheOptimizerWouldDo) {
+  const std::vector<std::vector<float>> given = ProfileSlope(1e-4F);
+  ASSERT_GT(given.size(), 2u);
+  std::vector<float> move = given[1];
+  for (size_t i = 0; i < move.size(); ++i) move[i] -= given[0][i];
+  EXPECT_NEAR(Norm(move), 0.1 * Norm(given[0]), 1e-3 * Norm(given[0]));
+  EXPECT_LT(*std::ranges::max_element(move), 0) << "against the slope";
+}
+
+TEST_F(ProfiledSamples, TeachNothingWhereTheGradientIsNone) {
+  for (const float slope :
+       {0.F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    const std::vector<std::vector<float>> given = ProfileSlope(slope);
+    ASSERT_GT(given.size(), 2u);
+    EXPECT_EQ(given.back(), given.front()) << slope;
+  }
 }
 
 }  // namespace
