@@ -185,15 +185,6 @@ ExchangeRates WithObjectsTimes(double factor, ExchangeRates rates) {
   return rates;
 }
 
-// All numbers of a worker's pushes and pulls, those of bytes and of objects by a factor each.
-ExchangeRates WithTransfersTimes(double bytes_factor, double objects_factor, ExchangeRates rates) {
-  rates.transfer.push_seconds_per_byte *= bytes_factor;
-  rates.transfer.pull_seconds_per_byte *= bytes_factor;
-  rates.transfer.push_seconds *= objects_factor;
-  rates.transfer.pull_seconds *= objects_factor;
-  return rates;
-}
-
 // By what of `all` is `scaled`, such that all is `measured`.
 double FactorFor(double measured, double all, double scaled) {
   return std::clamp((measured - (all - scaled)) / scaled, 1 / kMostFactor, kMostFactor);
@@ -303,19 +294,6 @@ ExchangeRates RatesOfServed(const ExchangeRates& rates, const HostCpu& measured)
   const double objects = server.shard_seconds + server.child_seconds + fitted.send_seconds;
   server.iteration_seconds = std::max(0.0, measured.server_seconds - objects);
   return fitted;
-}
-
-ExchangeRates RatesOfStoredHosts(const ExchangeRates& rates, const HostCpu& measured) {
-  ExchangeRates fitted = rates;
-  fitted.alone_seconds = measured.alone_seconds;
-  if (measured.pair_seconds + measured.pair_seconds_per_byte <= 0) return fitted;
-  const double bytes_factor = FactorUntil(measured.pair_seconds_per_byte, [&](double factor) {
-    return SecondsPerByteOfHosts(2, WithTransfersTimes(factor, 1, fitted));
-  });
-  const double objects_factor = FactorUntil(measured.pair_seconds, [&](double factor) {
-    return PairSeconds(WithTransfersTimes(1, factor, fitted));
-  });
-  return WithTransfersTimes(bytes_factor, objects_factor, fitted);
 }
 
 }  // namespace lambdadnn

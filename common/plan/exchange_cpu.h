@@ -7,9 +7,9 @@
 // Over connections a push keeps the object; sending it to each of its readers costs besides. So
 // does telling each of them of an object in the store, where they are connected.
 //   worker           K pushes and K pulls, the vector up and down once
-//   server, level l  what was measured of one (ServerCpu); where nothing was, fan-in pulls a shard
-//                    of its group, the merge of fan-in shards and 1 push, and the root's update
-//                    besides (as long as one merge where it is not known)
+//   server, level l  fan-in pulls a shard of its group, the merge of fan-in shards and 1 push, and
+//                    the root's update besides (as long as one merge where it is not known); or
+//                    what whole exchanges took (ServerCpu)
 //   host             where workers serve: a worker and the servers in its function, less what
 //                    stays in it: a copy to hand it on and one to take it, in place of push and
 //                    pull
@@ -58,8 +58,9 @@ struct PollCost {
   friend bool operator==(const PollCost&, const PollCost&) = default;
 };
 
-// CPU seconds of an iteration of a parameter server, with the waits for its children, as profiling
-// measures them of a root; all zero = unknown. The update and its optimizer are in them.
+// CPU seconds of an iteration of a root, with the waits for its children, such that whole exchanges
+// take what they took (RatesOfHosts); all zero = it is made of its pulls, merges and pushes. The
+// update and its optimizer are in them.
 struct ServerCpu {
   double iteration_seconds = 0;  // whatever it merges
   double shard_seconds = 0;      // each shard: handed on, and deleted later
@@ -135,8 +136,5 @@ ExchangeRates RatesOfHosts(const ExchangeRates& rates, const HostCpu& measured, 
 // take more than their parts is on all of them, arithmetic included. Where a server of three was
 // measured as well, what that took more is the children's.
 ExchangeRates RatesOfServed(const ExchangeRates& rates, const HostCpu& measured);
-// The same where objects go through the store. A server that reads from it was measured as a whole,
-// so that what is missing is in the workers' pushes and pulls alone.
-ExchangeRates RatesOfStoredHosts(const ExchangeRates& rates, const HostCpu& measured);
 
 }  // namespace lambdadnn

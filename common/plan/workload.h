@@ -64,7 +64,6 @@ struct WorkloadProfile {
   HostCpu store_host;    // of these through the store, with doorbells; none alone, and no four
   DoorbellCpu doorbell;  // over connections, of objects in the store
   PollCost miss;         // where the store gives no hints
-  ServerCpu server;      // of a parameter server
   double start_cpu_seconds = 0;            // of a worker's cold start
   double load_cpu_seconds_per_sample = 0;  // of reading and decoding the data set
   // What reading one sample again that is not kept takes of the store, where a batch is read so

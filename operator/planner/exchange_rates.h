@@ -11,21 +11,27 @@ namespace lambdadnn {
 // kAssumedDirect where nothing was measured.
 DirectTransfer DirectOf(const WorkloadProfile& profile);
 
-// By how a plan exchanges: through the store with a doorbell to each reader, where the profile has
-// some; over connections, with a server's time less what it reads from the store. Both as whole
-// exchanges between connected functions were measured (RatesOfHosts, RatesOfServed).
+// By how a plan exchanges: over connections, or through the store with a doorbell to each reader,
+// where the profile has some. Both as whole exchanges between connected functions were measured
+// (RatesOfHosts, RatesOfServed), or where none were, as their parts.
 class RatesOfProfile {
  public:
   explicit RatesOfProfile(const WorkloadProfile& profile);
   const ExchangeRates& Of(const AggregationPlan& plan) const;
 
  private:
-  // Over connections: of workers that serve, and of those with dedicated servers.
-  const ExchangeRates two_;
-  const ExchangeRates several_;
-  const ExchangeRates served_;
-  // Through the store.
-  const ExchangeRates store_;
+  // Of workers that serve, and of those with dedicated servers.
+  struct Measured {
+    Measured(const ExchangeRates& parts, const HostCpu& measured)
+        : two(RatesOfHosts(parts, measured, 2)),
+          several(RatesOfHosts(parts, measured, 4)),
+          served(RatesOfServed(parts, measured)) {}
+    ExchangeRates two;
+    ExchangeRates several;
+    ExchangeRates served;
+  };
+  const Measured direct_;
+  const Measured store_;
 };
 
 }  // namespace lambdadnn

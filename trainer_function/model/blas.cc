@@ -46,6 +46,17 @@ std::string NameOf(const LoadedBlas& blas) {
   return "BLAS " + std::filesystem::path(blas.path).filename().string();
 }
 
+// Those of the oldest processors, for which OpenBLAS takes one that is newer than itself.
+constexpr std::string_view kOldestKernels = " Prescott ";
+
+std::string_view FastestKernels() {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) return "SkylakeX";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "Haswell";
+#endif
+  return "";
+}
+
 }  // namespace
 
 std::string BlasName() { return NameOf(FindBlas()); }
@@ -57,9 +68,18 @@ std::string BlasDescription() {
 
 std::optional<std::string> BlasWarning() {
   const LoadedBlas blas = FindBlas();
-  if (!IsReference(blas)) return std::nullopt;
+  if (!IsReference(blas)) return KernelsWarning(blas.version, FastestKernels());
   return "LibTorch uses the reference BLAS (" + blas.path +
          "), which makes linear layers about 13 times slower; install libopenblas0-pthread";
+}
+
+std::optional<std::string> KernelsWarning(std::string_view openblas, std::string_view fastest) {
+  if (fastest.empty() || openblas.find(kOldestKernels) == std::string_view::npos) {
+    return std::nullopt;
+  }
+  return "OpenBLAS does not know this processor and takes it for a" + std::string(kOldestKernels) +
+         "of 2004, which makes linear layers two to three times slower; set OPENBLAS_CORETYPE=" +
+         std::string(fastest) + ", or install a newer OpenBLAS";
 }
 
 }  // namespace lambdadnn

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace lambdadnn {
 
@@ -16,5 +17,8 @@ std::string BlasName();
 std::string BlasDescription();
 // What to tell the user, once, when the BLAS is a slow one.
 std::optional<std::string> BlasWarning();
+// The part of it that is of an OpenBLAS with this configuration ("OpenBLAS 0.3.21 … Prescott …") on
+// a processor for which these kernels of it are the fastest; empty = its oldest ones.
+std::optional<std::string> KernelsWarning(std::string_view openblas, std::string_view fastest);
 
 }  // namespace lambdadnn

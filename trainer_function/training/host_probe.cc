@@ -2,6 +2,7 @@
 #include "trainer_function/training/host_probe.h"
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <utility>
@@ -30,26 +31,33 @@ constexpr size_t kWorkerFew = 4;
 constexpr size_t kServerFew = 6;
 constexpr size_t kFourFew = 8;
 constexpr size_t kServerOfThreeFew = 10;
+constexpr size_t kStoreWorkerFew = 12;
+constexpr size_t kStoreServerFew = 14;
+constexpr size_t kStoreServerOfThreeFew = 16;
+// Without so many at the head of an order the plan's exchange is not known.
+constexpr size_t kNeeded = 4;
 
 // The places in the order in which they are measured, which all functions follow: first what the
 // plan of the request needs, since under a small quota there is no time for all.
 std::array<size_t, kProbedExchanges> OrderOf(const AggregationPlan& plan) {
-  const bool stored = plan.transport == TransportKind::kObjectStore;
-  const std::vector<size_t> hosts = {kDirectFew, kFourFew};
-  const std::vector<size_t> served = {kWorkerFew, kServerFew, kServerOfThreeFew};
-  const bool serve = plan.placement == Placement::kWorkers;
+  struct Ways {
+    std::vector<size_t> hosts;
+    std::vector<size_t> served;
+  };
+  Ways first = {{kDirectFew, kFourFew}, {kWorkerFew, kServerFew, kServerOfThreeFew}};
+  Ways second = {{kStoreFew}, {kStoreWorkerFew, kStoreServerFew, kStoreServerOfThreeFew}};
+  if (plan.transport == TransportKind::kObjectStore) std::swap(first, second);
   std::array<size_t, kProbedExchanges> order{};
   size_t place = 0;
-  const auto append = [&](const std::vector<size_t>& few_at) {
-    for (const size_t few : few_at) {
-      order[place++] = few;
-      order[place++] = few + 1;
+  for (Ways& ways : {std::ref(first), std::ref(second)}) {
+    if (plan.placement == Placement::kDedicated) std::swap(ways.hosts, ways.served);
+    for (const std::vector<size_t>& all : {ways.hosts, ways.served}) {
+      for (const size_t few : all) {
+        order[place++] = few;
+        order[place++] = few + 1;
+      }
     }
-  };
-  if (stored) append({kStoreFew});
-  append(serve ? hosts : served);
-  if (!stored) append({kStoreFew});
-  append(serve ? served : hosts);
+  }
   return order;
 }
 
@@ -105,12 +113,9 @@ Status HostProbes::Measure(double step_cpu_seconds, double seconds) {
 Status HostProbes::MeasureRound(double step_cpu_seconds) {
   LDNN_RETURN_IF_ERROR(MeasureHere(step_cpu_seconds, one_, &alone_));
   if (!environment_.peers.open_own) return OkStatus();
-  // Without these the plan's exchange is not known: two of connections, or one through the store.
-  const size_t needed =
-      context_.request.plan.aggregation.transport == TransportKind::kObjectStore ? 2 : 4;
   for (size_t place = 0; place < order_.size(); ++place) {
     const bool is_few = place % 2 == 0;  // the next one is of many elements
-    if (is_few && place >= needed && !IsTimeLeft()) break;
+    if (is_few && place >= kNeeded && !IsTimeLeft()) break;
     if (exchanges_[order_[place]].functions > functions_) continue;
     if (!MeasureApart(step_cpu_seconds, place).ok()) functions_ = 1;
     LDNN_RETURN_IF_ERROR(context_.interrupt.Check());
@@ -162,10 +167,14 @@ void HostProbes::Record(double step_cpu_seconds, SliceRecord* record) const {
   const Exchanges& pairs = apart ? apart_ : here_;
   record_known("directPair", kDirectFew, pairs);
   record_known("storePair", kStoreFew, is_known(apart_, kStoreFew) ? apart_ : here_);
-  const bool served = record_known("directWorker", kWorkerFew, apart_);
+  record_known("directWorker", kWorkerFew, apart_);
   record_known("directServer", kServerFew, apart_);
   record_known("directServerOfThree", kServerOfThreeFew, apart_);
-  metrics["functionsApart"] = apart || served ? 2 : 0;
+  record_known("storeWorker", kStoreWorkerFew, apart_);
+  record_known("storeServer", kStoreServerFew, apart_);
+  record_known("storeServerOfThree", kStoreServerOfThreeFew, apart_);
+  const auto is_measured = [](const Measured& exchange) { return exchange.times > 0; };
+  metrics["functionsApart"] = std::ranges::any_of(apart_, is_measured) ? 2 : 0;
   if (record_known("directFour", kFourFew, apart_)) {
     metrics["functionsApart"] = kMostProbedFunctions;
   } else if (here_[kFourFew].times > 0 && pairs[kDirectFew].times > 0) {
@@ -185,9 +194,10 @@ void HostProbes::RecordDisturbance(double step_cpu_seconds, SliceRecord* record)
   };
   std::vector<double> seconds;
   // Over connections and through the store; of many elements.
-  for (const Measured* const exchange : {first_of({&apart_[kFourFew + 1], &apart_[kDirectMany],
-                                                   &apart_[kWorkerFew + 1], &here_[kDirectMany]}),
-                                         first_of({&apart_[kStoreMany], &here_[kStoreMany]})}) {
+  for (const Measured* const exchange :
+       {first_of({&apart_[kFourFew + 1], &apart_[kDirectMany], &apart_[kWorkerFew + 1],
+                  &here_[kDirectMany]}),
+        first_of({&apart_[kStoreMany], &apart_[kStoreWorkerFew + 1], &here_[kStoreMany]})}) {
     if (exchange == nullptr) continue;
     seconds.push_back(exchange->Mean().step - step_cpu_seconds);
   }

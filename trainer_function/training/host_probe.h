@@ -36,10 +36,11 @@ class HostProbes {
   // Means of the measurements:
   // aloneCpuSeconds, directPairCpuSeconds(PerByte), directFourCpuSeconds and, through the store,
   // storePairCpuSeconds(PerByte), with another function also
-  // direct{Worker,Server}CpuSeconds(PerByte), with three directFourCpuSecondsPerByte and
-  // directServerOfThreeCpuSeconds(PerByte) (HostCpu, common/plan/exchange_cpu.h): all that an
-  // iteration of a function takes beside its step, of several where functions have connections; and
-  // of the pairs disturbedCpuSeconds, which the step takes more than alone, their mean.
+  // {direct,store}{Worker,Server}CpuSeconds(PerByte), with three directFourCpuSecondsPerByte and
+  // {direct,store}ServerOfThreeCpuSeconds(PerByte) (HostCpu, common/plan/exchange_cpu.h): all that
+  // an iteration of a function takes beside its step, of several where functions have connections;
+  // and of one over connections and one through the store disturbedCpuSeconds, which the step takes
+  // more than alone, their mean.
   void Record(double step_cpu_seconds, SliceRecord* record) const;
 
  private:

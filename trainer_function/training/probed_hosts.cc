@@ -43,7 +43,13 @@ std::array<HostExchange, kProbedExchanges> ProbedExchanges(int64_t parameters) {
            {4, TransportKind::kDirect, 4},
            {4, TransportKind::kDirect, many},
            {4, TransportKind::kDirect, 1, Placement::kDedicated, true},
-           {4, TransportKind::kDirect, many, Placement::kDedicated, true}}};
+           {4, TransportKind::kDirect, many, Placement::kDedicated, true},
+           {2, TransportKind::kObjectStore, 1, Placement::kDedicated},
+           {2, TransportKind::kObjectStore, many, Placement::kDedicated},
+           {2, TransportKind::kObjectStore, 1, Placement::kDedicated, true},
+           {2, TransportKind::kObjectStore, many, Placement::kDedicated, true},
+           {4, TransportKind::kObjectStore, 1, Placement::kDedicated, true},
+           {4, TransportKind::kObjectStore, many, Placement::kDedicated, true}}};
 }
 
 // One step after the other, as there is one model.

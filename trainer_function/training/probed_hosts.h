@@ -40,9 +40,10 @@ struct HostExchange {
   bool first_serves = false;
 };
 // Those of several functions, of a model of so many parameters, each of few elements and then of
-// many: of two, over connections; through the store; over connections, of a worker and its server,
-// and of a server and its worker; of four; and of a server and its three workers.
-inline constexpr int kProbedExchanges = 12;
+// many. Over connections and through the store: of two that serve each other, of a worker and its
+// server, of a server and its worker, and of a server and its three workers; over connections also
+// of four that serve each other.
+inline constexpr int kProbedExchanges = 18;
 // Of more elements an exchange shows nothing new, and the function has memory for these.
 inline constexpr int64_t kMostHostElements = 1 << 19;
 std::array<HostExchange, kProbedExchanges> ProbedExchanges(int64_t parameters);

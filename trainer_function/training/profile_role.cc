@@ -21,7 +21,6 @@
 #include "trainer_function/training/probed_slice.h"
 #include "trainer_function/training/safetensors.h"
 #include "trainer_function/training/sample_order.h"
-#include "trainer_function/training/server_probe.h"
 #include "trainer_function/training/stream_probe.h"
 
 namespace lambdadnn {
@@ -31,8 +30,8 @@ constexpr int kMaxProfileIterations = 10'000;
 constexpr double kMaxProfileSeconds = 600;
 // Steps before the measured ones go on for as long as this, so that CPU quota saved up while idle
 // is used; at most so many times the steps asked for. After each the weights move by this part of
-// their norm: a network that has learnt something takes less time (pooling layers a third, as their
-// comparisons come out as foreseen more often), and ten such moves are half of the way.
+// their norm: a network that has learnt something takes less time (pooling layers half of it, as
+// their comparisons come out as foreseen more often), and ten such moves are half of the way.
 constexpr double kWarmupSeconds = 0.25;
 constexpr int kMostWarmups = 20;
 constexpr double kMove = 0.1;
@@ -258,13 +257,12 @@ Result<double> ProfileRole::WarmUp(int batch_size) {
   const auto elapsed = [&] { return ToSeconds(context_.runtime.clock.Now() - begin); };
   const int at_once = std::max(1, request_.profile.warmup_iterations);
   int steps = 0;
-  for (int i = 0; i < kMostWarmups && elapsed() < kWarmupSeconds; ++i) {
-    for (int j = 0; j < at_once; ++j, ++steps) {
-      LDNN_RETURN_IF_ERROR(MeasureSteps(batch_size, 1, 1, nullptr).status());
-      MoveWeights();
-    }
-  }
-  return elapsed() / std::max(1, steps);
+  do {
+    LDNN_RETURN_IF_ERROR(MeasureSteps(batch_size, 1, 1, nullptr).status());
+    MoveWeights();
+    ++steps;
+  } while (steps < at_once || (steps < kMostWarmups * at_once && elapsed() < kWarmupSeconds));
+  return elapsed() / steps;
 }
 
 void ProfileRole::MoveWeights() {
@@ -477,8 +475,6 @@ Status ProfileRole::Measure() {
   LDNN_RETURN_IF_ERROR(MeasureAgain());
   LDNN_RETURN_IF_ERROR(exchange.MeasureServer());
   LDNN_RETURN_IF_ERROR(MeasureDirect(context_, environment_, gradient_, &record_));
-  LDNN_RETURN_IF_ERROR(MeasureServerRole(context_, environment_, std::ssize(weights_),
-                                         step_cpu_seconds(), &record_));
   LDNN_RETURN_IF_ERROR(hosts.Measure(step_cpu_seconds(), HostSeconds()));
   LDNN_RETURN_IF_ERROR(MeasureAgain());
   hosts.Record(step_cpu_seconds(), &record_);

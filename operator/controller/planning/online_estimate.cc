@@ -206,8 +206,12 @@ void OnlineEstimate::LearnNoise(double squared) {
                  kLeastNoiseFactor, kMostNoiseFactor);
 }
 
+int64_t OnlineEstimate::LeastIterations() const {
+  return std::max<int64_t>(1, expected_.planned_iterations() / kMostStretches);
+}
+
 double OnlineEstimate::LeastStretch() const {
-  const auto planned = static_cast<double>(expected_.iterations - expected_.first_iteration);
+  const auto planned = static_cast<double>(expected_.planned_iterations());
   return std::min(kLeastSeconds, expected_.iteration() * planned / kStretches);
 }
 
@@ -258,9 +262,7 @@ void OnlineEstimate::ObserveProgress(int64_t iteration, double seconds) {
   }
   const int64_t done = iteration - from_->iteration;
   const double took = seconds - from_->seconds;
-  const int64_t planned = expected_.iterations - expected_.first_iteration;
-  const int64_t least = std::max<int64_t>(1, planned / kMostStretches);
-  if (done < least || took < LeastStretch()) return;
+  if (done < LeastIterations() || took < LeastStretch()) return;
   const auto count = static_cast<double>(done);
   const double compute =
       count * expected_.compute +
@@ -355,8 +357,7 @@ RemainingTime OnlineEstimate::Remaining(int64_t iteration) const {
   RemainingTime forecast;
   forecast.seconds = Of(seconds) + expected_.end;
   // Stretches to come are as noisy as those before.
-  const double length = static_cast<double>(
-      std::max<int64_t>(1, (expected_.iterations - expected_.first_iteration) / kMostStretches));
+  const auto length = static_cast<double>(LeastIterations());
   const double noise = noise_factor_ * Squared(kStretchNoise * SecondsPerIteration()) * left *
                        std::min(length, left);
   const double drift = kDrift * SecondsPerIteration() * left;

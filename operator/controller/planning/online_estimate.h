@@ -40,6 +40,7 @@ struct ExpectedTimes {
   int64_t iterations_per_epoch = 0;
 
   double iteration() const { return compute + exchange; }
+  int64_t planned_iterations() const { return iterations - first_iteration; }
 };
 ExpectedTimes ExpectedTimesOf(const Plan& plan, const WorkloadProfile& profile);
 
@@ -122,7 +123,8 @@ class OnlineEstimate {
   void Learn(const Row& row, double measured, double variance, double memory);
   // Of what an iteration takes of one term, of which so much was predicted.
   void LearnTerm(Index index, double took, double predicted, double noise);
-  // Seconds that a stretch takes at least.
+  // What a stretch has at least, and the seconds that it takes at least.
+  int64_t LeastIterations() const;
   double LeastStretch() const;
   // The same of a stretch, which may be a stall, or the first of another speed.
   void LearnStretch(const Row& row, double predicted, double took, double noise);

@@ -49,43 +49,27 @@ void Slow(TrainingRate* rate, double factor) {
 }
 
 void SlowExchange(double factor, WorkloadProfile* profile, Platform* platform) {
-  for (double* const seconds : {&profile->transfer.push_seconds,
-                                &profile->transfer.push_seconds_per_byte,
-                                &profile->transfer.pull_seconds,
-                                &profile->transfer.pull_seconds_per_byte,
-                                &profile->server.iteration_seconds,
-                                &profile->server.shard_seconds,
-                                &profile->server.child_seconds,
-                                &profile->server.seconds_per_byte,
-                                &profile->server.child_seconds_per_byte,
-                                &profile->update_cpu_seconds_per_byte,
-                                &profile->direct.cpu.push_seconds,
-                                &profile->direct.cpu.push_seconds_per_byte,
-                                &profile->direct.cpu.pull_seconds,
-                                &profile->direct.cpu.pull_seconds_per_byte,
-                                &profile->direct.send_seconds,
-                                &profile->direct.send_seconds_per_byte,
-                                &profile->direct.hop_seconds,
-                                &profile->host.alone_seconds,
-                                &profile->host.pair_seconds,
-                                &profile->host.pair_seconds_per_byte,
-                                &profile->host.four_seconds,
-                                &profile->host.worker_seconds,
-                                &profile->host.worker_seconds_per_byte,
-                                &profile->host.server_seconds,
-                                &profile->host.server_seconds_per_byte,
-                                &profile->host.four_seconds_per_byte,
-                                &profile->host.server_of_three_seconds,
-                                &profile->host.server_of_three_seconds_per_byte,
-                                &profile->store_host.pair_seconds,
-                                &profile->store_host.pair_seconds_per_byte,
-                                &profile->direct.deviation_seconds,
-                                &profile->doorbell.send_seconds,
-                                &profile->doorbell.receive_seconds,
-                                &profile->miss.seconds,
-                                &profile->miss.cpu_seconds,
-                                &profile->store_deviation_seconds}) {
+  for (double* const seconds :
+       {&profile->transfer.push_seconds, &profile->transfer.push_seconds_per_byte,
+        &profile->transfer.pull_seconds, &profile->transfer.pull_seconds_per_byte,
+        &profile->update_cpu_seconds_per_byte, &profile->direct.cpu.push_seconds,
+        &profile->direct.cpu.push_seconds_per_byte, &profile->direct.cpu.pull_seconds,
+        &profile->direct.cpu.pull_seconds_per_byte, &profile->direct.send_seconds,
+        &profile->direct.send_seconds_per_byte, &profile->direct.hop_seconds,
+        &profile->direct.deviation_seconds, &profile->doorbell.send_seconds,
+        &profile->doorbell.receive_seconds, &profile->miss.seconds, &profile->miss.cpu_seconds,
+        &profile->store_deviation_seconds}) {
     *seconds *= factor;
+  }
+  for (HostCpu* const host : {&profile->host, &profile->store_host}) {
+    for (double HostCpu::* const seconds :
+         {&HostCpu::alone_seconds, &HostCpu::pair_seconds, &HostCpu::pair_seconds_per_byte,
+          &HostCpu::four_seconds, &HostCpu::four_seconds_per_byte, &HostCpu::worker_seconds,
+          &HostCpu::worker_seconds_per_byte, &HostCpu::server_seconds,
+          &HostCpu::server_seconds_per_byte, &HostCpu::server_of_three_seconds,
+          &HostCpu::server_of_three_seconds_per_byte}) {
+      host->*seconds *= factor;
+    }
   }
   for (OptionalQuantity* const seconds :
        {&profile->store_request_seconds, &platform->store_request_seconds}) {

@@ -329,6 +329,9 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   const auto direct = [&](const char* name) {
     return MedianMetric(samples, std::string("direct") + name);
   };
+  const auto store = [&](const char* name) {
+    return MedianMetric(samples, std::string("store") + name);
+  };
   profile.direct = {{direct("PushCpuSeconds"), direct("PushCpuSecondsPerByte"),
                      direct("PullCpuSeconds"), direct("PullCpuSecondsPerByte")},
                     direct("SendCpuSeconds"),
@@ -347,16 +350,18 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
                   direct("FourCpuSecondsPerByte"),
                   direct("ServerOfThreeCpuSeconds"),
                   direct("ServerOfThreeCpuSecondsPerByte")};
-  profile.store_host.pair_seconds = MedianMetric(samples, "storePairCpuSeconds");
-  profile.store_host.pair_seconds_per_byte = MedianMetric(samples, "storePairCpuSecondsPerByte");
+  profile.store_host = {
+      .pair_seconds = store("PairCpuSeconds"),
+      .pair_seconds_per_byte = store("PairCpuSecondsPerByte"),
+      .worker_seconds = store("WorkerCpuSeconds"),
+      .worker_seconds_per_byte = store("WorkerCpuSecondsPerByte"),
+      .server_seconds = store("ServerCpuSeconds"),
+      .server_seconds_per_byte = store("ServerCpuSecondsPerByte"),
+      .server_of_three_seconds = store("ServerOfThreeCpuSeconds"),
+      .server_of_three_seconds_per_byte = store("ServerOfThreeCpuSecondsPerByte")};
   profile.doorbell = {MedianMetric(samples, "doorbellSendCpuSeconds"),
                       MedianMetric(samples, "doorbellReceiveCpuSeconds")};
   profile.miss = {MedianMetric(samples, "missSeconds"), MedianMetric(samples, "missCpuSeconds")};
-  profile.server = {MedianMetric(samples, "serverIterationCpuSeconds"),
-                    MedianMetric(samples, "serverShardCpuSeconds"),
-                    MedianMetric(samples, "serverChildCpuSeconds"),
-                    MedianMetric(samples, "serverCpuSecondsPerByte"),
-                    MedianMetric(samples, "serverChildCpuSecondsPerByte")};
   // The fixed cost of a step is counted apart: the same share of the step at every size, since only
   // the quota differs between them.
   const double step_cpu = MedianMetric(samples, "stepCpuSeconds");

@@ -34,10 +34,9 @@ WorkloadProfile FullProfile() {
   profile.transfer = {1e-4, 2e-9, 3e-5, 1.5e-9};
   profile.direct = {{2e-5, 3e-10, 4e-5, 1e-9}, 3e-5, 6e-10, 2e-4, 1e-4, 4e8};
   profile.host = {5e-4, 1e-3, 5e-9, 2e-3, 7e-4, 3e-9, 8e-4, 4e-9, 6e-9, 9e-4, 7e-9};
-  profile.store_host = {0, 2e-3, 6e-9, 0};
+  profile.store_host = {0, 2e-3, 6e-9, 0, 5e-4, 2e-9, 4e-4, 1e-9, 0, 3e-4, 8e-9};
   profile.doorbell = {2e-5, 3e-5};
   profile.miss = {0.002, 1e-4};
-  profile.server = {4e-4, 1e-4, 3e-5, 1e-9, 3e-10};
   profile.worker_base_memory_mib = 120.5;
   profile.worker_least_memory_mib = 140.25;
   profile.loaded_bytes_per_sample = 792;

@@ -17,7 +17,6 @@ double SecondsOfPair(const WorkloadProfile& profile, TransportKind transport, in
 WorkloadProfile Profiled() {
   WorkloadProfile profile;
   profile.transfer = {1e-4, 3e-10, 1e-4, 5e-10};
-  profile.server = {2e-4, 1e-4, 5e-5, 1e-9, 6e-10};
   profile.merge_bytes_per_second = 1e10;
   profile.doorbell = {1e-5, 2e-5};
   profile.store_host = {0, 1e-3, 2.5e-9, 0};
@@ -34,18 +33,6 @@ TEST(ExchangeRates, ExchangesThroughTheStoreTakeWhatWasMeasuredOfTwo) {
   EXPECT_NEAR(SecondsOfPair(profile, TransportKind::kDirect, 0), 1e-3, 1e-9);
 }
 
-TEST(ExchangeRates, AWorkerTakesTheSameOnceAnIterationHoweverObjectsTravel) {
-  WorkloadProfile profile = Profiled();
-  profile.host.worker_seconds = 6e-4;
-  const auto iteration = [&](TransportKind transport) {
-    const AggregationPlan plan = HostsPlan(2, transport);
-    return ExchangeCpuOf({plan, kVector}, RatesOfProfile(profile).Of(plan)).worker_iteration;
-  };
-  EXPECT_GT(iteration(TransportKind::kDirect), 1e-4);
-  EXPECT_EQ(iteration(TransportKind::kObjectStore), iteration(TransportKind::kDirect));
-  EXPECT_NEAR(SecondsOfPair(profile, TransportKind::kObjectStore, 0), 1e-3, 1e-9);
-}
-
 // The exchanges were those of functions that tell each other.
 TEST(ExchangeRates, WithoutDoorbellsThePartsCount) {
   WorkloadProfile profile = Profiled();
@@ -58,28 +45,43 @@ TEST(ExchangeRates, WithoutDoorbellsThePartsCount) {
   }
 }
 
-TEST(ExchangeRates, OverConnectionsTwoFourAndServersEachTakeWhatWasMeasuredOfThem) {
-  WorkloadProfile profile = Profiled();
-  profile.host.server_seconds = 4e-4;
-  profile.host.server_seconds_per_byte = 5e-9;
-  profile.host.four_seconds_per_byte = 6e-9;
-  const RatesOfProfile rates(profile);
-  const auto seconds = [&](const AggregationPlan& plan, double ExchangeCpu::* of,
-                           int64_t elements) {
+void ExpectMeasured(const RatesOfProfile& rates, const AggregationPlan& plan,
+                    double ExchangeCpu::* of, double nothing, double per_byte) {
+  const auto seconds = [&](int64_t elements) {
     return ExchangeCpuOf({plan, elements}, rates.Of(plan)).*of;
   };
   constexpr double kBytes = kVector * kFloatBytes;
-  const AggregationPlan two = HostsPlan(2, TransportKind::kDirect);
-  const AggregationPlan four = HostsPlan(4, TransportKind::kDirect);
-  const AggregationPlan served = ServedPlan(1, TransportKind::kDirect);
-  const auto expect = [&](const AggregationPlan& plan, double ExchangeCpu::* of, double nothing,
-                          double per_byte) {
-    EXPECT_NEAR(seconds(plan, of, 0), nothing, 1e-9);
-    EXPECT_NEAR(seconds(plan, of, kVector), nothing + per_byte * kBytes, 1e-5);
+  EXPECT_NEAR(seconds(0), nothing, 1e-9);
+  EXPECT_NEAR(seconds(kVector), nothing + per_byte * kBytes, 1e-5);
+}
+
+TEST(ExchangeRates, TwoFourWorkersAndServersEachTakeWhatWasMeasuredOfThem) {
+  WorkloadProfile profile = Profiled();
+  HostCpu& direct = profile.host;
+  direct.server_seconds = 4e-4;
+  direct.server_seconds_per_byte = 5e-9;
+  direct.four_seconds_per_byte = 6e-9;
+  HostCpu& store = profile.store_host;
+  store.worker_seconds = 6e-4;
+  store.worker_seconds_per_byte = 2e-9;
+  store.server_seconds = 7e-4;
+  store.server_seconds_per_byte = 4e-9;
+  store.server_of_three_seconds = 9e-4;
+  store.server_of_three_seconds_per_byte = 7e-9;
+  const RatesOfProfile rates(profile);
+  const auto expect = [&rates](const AggregationPlan& plan, double ExchangeCpu::* of,
+                               double nothing, double per_byte) {
+    ExpectMeasured(rates, plan, of, nothing, per_byte);
   };
-  expect(two, &ExchangeCpu::worker_seconds, 1e-3, 3e-9);
-  expect(four, &ExchangeCpu::worker_seconds, 2e-3, 6e-9);
-  expect(served, &ExchangeCpu::server_seconds, 4e-4, 5e-9);
+  constexpr TransportKind kDirect = TransportKind::kDirect;
+  expect(HostsPlan(2, kDirect), &ExchangeCpu::worker_seconds, 1e-3, 3e-9);
+  expect(HostsPlan(4, kDirect), &ExchangeCpu::worker_seconds, 2e-3, 6e-9);
+  expect(ServedPlan(1, kDirect), &ExchangeCpu::server_seconds, 4e-4, 5e-9);
+  constexpr TransportKind kStore = TransportKind::kObjectStore;
+  expect(HostsPlan(2, kStore), &ExchangeCpu::worker_seconds, 1e-3, 2.5e-9);
+  expect(ServedPlan(1, kStore), &ExchangeCpu::worker_seconds, 6e-4, 2e-9);
+  expect(ServedPlan(1, kStore), &ExchangeCpu::server_seconds, 7e-4, 4e-9);
+  expect(ServedPlan(3, kStore), &ExchangeCpu::server_seconds, 9e-4, 7e-9);
 }
 
 TEST(ExchangeRates, OneFunctionTakesWhatWasMeasuredOfOne) {

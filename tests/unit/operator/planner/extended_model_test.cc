@@ -391,7 +391,7 @@ TEST(ExtendedModel, QuestionsInVainCountWhereTheStoresRequestTimeIsStated) {
     PlannerInput input = Simple();
     input.platform.milli_cpu_per_gib = 200;
     input.aggregation.server_memory_mib = 512;
-    input.profile.server.iteration_seconds = 0.5;  // of a tenth of a core: it is waited for
+    input.profile.transfer.pull_seconds = 0.5;  // of a tenth of a core: it is waited for
     input.platform.store_request_seconds = OptionalQuantity(0.01, origin);
     input.profile.miss = miss;
     return Predicted(input).predicted.seconds;

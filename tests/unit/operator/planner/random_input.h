@@ -137,8 +137,12 @@ inline PlannerInput RandomExtendedInput(uint64_t seed) {
     profile.load_cpu_seconds_per_sample = choose.Scale(1e-6, 1e-3);
     profile.update_cpu_seconds_per_byte = choose.Scale(1e-11, 1e-8);
     profile.release_seconds = choose.Real(0, 5);
-    profile.server = {choose.Scale(1e-5, 1e-2), choose.Scale(1e-5, 1e-2), choose.Scale(1e-6, 1e-2),
-                      choose.Scale(1e-11, 1e-8), choose.Scale(1e-11, 1e-8)};
+    profile.store_host.server_seconds = choose.Scale(1e-5, 1e-2);
+    profile.store_host.server_seconds_per_byte = choose.Scale(1e-11, 1e-8);
+    profile.store_host.worker_seconds = choose.Scale(1e-5, 1e-2);
+    profile.store_host.worker_seconds_per_byte = choose.Scale(1e-11, 1e-8);
+    const double ring = choose.Scale(1e-6, 1e-3);
+    profile.doorbell = {ring, ring};
   }
   AddSeenStore(&choose, &input);
   AddMachines(&choose, &platform);

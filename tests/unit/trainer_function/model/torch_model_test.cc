@@ -264,11 +264,24 @@ TEST(TorchModel, SaysWhatDecidesTheBits) {
   EXPECT_FALSE(BlasDescription().empty());
   EXPECT_EQ(BlasDescription().find(BlasName()), 0u);
   EXPECT_EQ(BlasName().find('/'), std::string::npos);
-  EXPECT_EQ(BlasWarning().has_value(), BlasDescription().starts_with("reference"));
+  const bool is_slow = BlasDescription().starts_with("reference") ||
+                       BlasDescription().find(" Prescott ") != std::string::npos;
+  EXPECT_EQ(BlasWarning().has_value(), is_slow);
   // Upstream's LibTorch brings a BLAS, so there is no advice to install another.
   if (!TorchVersion().starts_with("1.")) {
     EXPECT_THAT(BlasDescription(), testing::AnyOf("built in", testing::HasSubstr("nvpl")));
   }
+}
+
+TEST(TorchModel, SaysWhatToDoAboutAnOpenBlasThatIsOlderThanTheProcessor) {
+  const std::string known = "OpenBLAS 0.3.21 DYNAMIC_ARCH Haswell MAX_THREADS=64";
+  const std::string unknown = "OpenBLAS 0.3.21 DYNAMIC_ARCH Prescott MAX_THREADS=64";
+  EXPECT_FALSE(KernelsWarning(known, "SkylakeX").has_value());
+  EXPECT_FALSE(KernelsWarning(unknown, "").has_value());
+  EXPECT_FALSE(KernelsWarning("", "SkylakeX").has_value()) << "another BLAS";
+  EXPECT_THAT(KernelsWarning(unknown, "SkylakeX").value(),
+              testing::AllOf(testing::HasSubstr("takes it for a Prescott of 2004"),
+                             testing::HasSubstr("set OPENBLAS_CORETYPE=SkylakeX, or install")));
 }
 
 TEST(TorchModel, FingerprintOnTheProcessorIsItsInstructionSetLibTorchAndBlas) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -131,10 +132,11 @@ class ProbedConnectionsTest : public testing::Test {
   };
 
   // Of all that is measured with another function.
-  void ExpectFirst(Placement placement, const std::set<std::string_view>& names) {
-    const auto with = [placement](SliceRequest request) {
+  void ExpectFirst(TransportKind transport, Placement placement,
+                   const std::set<std::string_view>& names) {
+    const auto with = [transport, placement](SliceRequest request) {
       request.plan.aggregation.placement = placement;
-      request.plan.aggregation.transport = TransportKind::kDirect;
+      request.plan.aggregation.transport = transport;
       return request;
     };
     SliceService filler(runtime_, Environment(Partner(1), networks_[1]));
@@ -145,8 +147,9 @@ class ProbedConnectionsTest : public testing::Test {
     SliceRecord record;
     probes.Record(0, &record);
     EXPECT_EQ(record.metrics.at("functionsApart"), 2);
-    for (const char* const each : {"directPairCpuSeconds", "directWorkerCpuSeconds",
-                                   "directServerCpuSeconds", "storePairCpuSeconds"}) {
+    for (const char* const each :
+         {"directPairCpuSeconds", "directWorkerCpuSeconds", "directServerCpuSeconds",
+          "storePairCpuSeconds", "storeWorkerCpuSeconds", "storeServerCpuSeconds"}) {
       EXPECT_EQ(record.metrics.contains(each), names.contains(each)) << each;
     }
   }
@@ -156,11 +159,13 @@ class ProbedConnectionsTest : public testing::Test {
   static void ExpectMeasured(const SliceRecord& record, int apart) {
     ASSERT_EQ(record.outcome, SliceOutcome::kFinished) << record.error.ToString();
     for (const char* name : kMeasured) EXPECT_GT(record.metrics.at(name), 0) << name;
-    for (const char* name : {"directWorkerCpuSeconds", "directServerCpuSeconds"}) {
+    for (const char* name : {"directWorkerCpuSeconds", "directServerCpuSeconds",
+                             "storeWorkerCpuSeconds", "storeServerCpuSeconds"}) {
       const auto found = record.metrics.find(name);
       EXPECT_EQ(found != record.metrics.end() && found->second > 0, apart > 0) << name;
     }
-    for (const char* name : {"directFourCpuSecondsPerByte", "directServerOfThreeCpuSeconds"}) {
+    for (const char* name : {"directFourCpuSecondsPerByte", "directServerOfThreeCpuSeconds",
+                             "storeServerOfThreeCpuSeconds"}) {
       EXPECT_EQ(record.metrics.contains(name), apart == 4) << name;
     }
     EXPECT_EQ(record.metrics.at("functionsApart"), apart);
@@ -203,20 +208,32 @@ TEST_F(ProbedConnectionsTest, AFunctionThatIsNotReachedIsNotNeeded) {
 
 // Under a small quota there is no time for all.
 TEST_F(ProbedConnectionsTest, HowWorkersThatServeExchangeIsMeasuredFirst) {
-  ExpectFirst(Placement::kWorkers, {"directPairCpuSeconds"});
+  ExpectFirst(TransportKind::kDirect, Placement::kWorkers, {"directPairCpuSeconds"});
 }
 
 TEST_F(ProbedConnectionsTest, HowDedicatedServersExchangeIsMeasuredFirst) {
-  ExpectFirst(Placement::kDedicated, {"directWorkerCpuSeconds", "directServerCpuSeconds"});
+  ExpectFirst(TransportKind::kDirect, Placement::kDedicated,
+              {"directWorkerCpuSeconds", "directServerCpuSeconds"});
+}
+
+TEST_F(ProbedConnectionsTest, HowTheyExchangeThroughTheStoreIsMeasuredFirst) {
+  ExpectFirst(TransportKind::kObjectStore, Placement::kDedicated,
+              {"storeWorkerCpuSeconds", "storeServerCpuSeconds"});
+  ExpectFirst(TransportKind::kObjectStore, Placement::kWorkers,
+              {"storePairCpuSeconds", "storeWorkerCpuSeconds"});
 }
 
 // Connected, and gone before it has done anything.
 TEST_F(ProbedConnectionsTest, AFunctionThatIsLostIsNotWaitedFor) {
   const Probing probing(*this, Request(Partner(1)), Environment(Partner(1), networks_[1]));
   const ProbedStep none;
-  const HostExchange first = ProbedExchanges(job_.parameters).front();
+  const auto exchanges = ProbedExchanges(job_.parameters);
+  const auto first = std::ranges::find_if(exchanges, [&](const HostExchange& exchange) {
+    const AggregationPlan& job = probing.request.plan.aggregation;
+    return exchange.transport == job.transport && exchange.placement == job.placement;
+  });
   std::optional<ProbedHosts> partner;
-  partner.emplace(probing.context, probing.training, none, 0, first, HostApart{1, 0, {}});
+  partner.emplace(probing.context, probing.training, none, 0, *first, HostApart{1, 0, {}});
   ASSERT_TRUE(partner->Open().ok());
   const auto lost = runtime_.executor.Spawn("partner", [&] {
     while (!partner->IsConnected()) runtime_.clock.SleepFor(std::chrono::milliseconds(1));

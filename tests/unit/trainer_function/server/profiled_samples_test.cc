@@ -83,10 +83,6 @@ class SlopingModel final : public TrainableModel {
 
 class ProfiledSamples : public testing::Test {
  protected:
-  Seen Profile(int64_t samples, int64_t sample_bytes, double requests) {
-    return Profile(samples, sample_bytes, requests, {});
-  }
-
   // What a model of this slope is given.
   std::vector<std::vector<float>> ProfileSlope(float slope) {
     std::vector<std::vector<float>> given;
@@ -96,7 +92,7 @@ class ProfiledSamples : public testing::Test {
     return given;
   }
 
-  Seen Profile(int64_t samples, int64_t sample_bytes, double requests, HarnessJob job) {
+  Seen Profile(int64_t samples, int64_t sample_bytes, double requests, HarnessJob job = {}) {
     Seen seen;
     MemoryObjectStore store;
     job.open_dataset = [&]() -> Result<std::unique_ptr<Dataset>> {

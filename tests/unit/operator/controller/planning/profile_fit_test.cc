@@ -121,11 +121,6 @@ TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
   sample.record.metrics["iterationCpuSeconds"] = 0.02;
   sample.record.metrics["pushCpuSeconds"] = 0.001;
   sample.record.metrics["updateCpuSecondsPerByte"] = 1e-9;
-  sample.record.metrics["serverIterationCpuSeconds"] = 4e-4;
-  sample.record.metrics["serverShardCpuSeconds"] = 1e-4;
-  sample.record.metrics["serverChildCpuSeconds"] = 3e-5;
-  sample.record.metrics["serverCpuSecondsPerByte"] = 2e-9;
-  sample.record.metrics["serverChildCpuSecondsPerByte"] = 3e-10;
   sample.record.metrics["startCpuSeconds"] = 0.6;
   sample.record.metrics["loadCpuSecondsPerSample"] = 2e-5;
   sample.record.metrics["storeRequestSeconds"] = 0.003;
@@ -148,6 +143,12 @@ TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
   sample.record.metrics["directServerOfThreeCpuSecondsPerByte"] = 8e-9;
   sample.record.metrics["storePairCpuSeconds"] = 3e-3;
   sample.record.metrics["storePairCpuSecondsPerByte"] = 6e-9;
+  sample.record.metrics["storeWorkerCpuSeconds"] = 2e-4;
+  sample.record.metrics["storeWorkerCpuSecondsPerByte"] = 7e-9;
+  sample.record.metrics["storeServerCpuSeconds"] = 4e-4;
+  sample.record.metrics["storeServerCpuSecondsPerByte"] = 9e-9;
+  sample.record.metrics["storeServerOfThreeCpuSeconds"] = 6e-4;
+  sample.record.metrics["storeServerOfThreeCpuSecondsPerByte"] = 1e-8;
   sample.record.metrics["doorbellSendCpuSeconds"] = 2e-5;
   sample.record.metrics["doorbellReceiveCpuSeconds"] = 4e-5;
   ProfileSample later = sample;
@@ -160,9 +161,9 @@ TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
   EXPECT_EQ(fit->profile.direct, (DirectTransfer{{0, 0, 0, 4e-10}, 5e-5, 0, 2e-4, 0, 3e8}));
   EXPECT_EQ(fit->profile.host,
             (HostCpu{5e-4, 1e-3, 4e-9, 2e-3, 7e-4, 2e-9, 8e-4, 3e-9, 5e-9, 9e-4, 8e-9}));
-  EXPECT_EQ(fit->profile.store_host, (HostCpu{0, 3e-3, 6e-9, 0}));
+  EXPECT_EQ(fit->profile.store_host,
+            (HostCpu{0, 3e-3, 6e-9, 0, 2e-4, 7e-9, 4e-4, 9e-9, 0, 6e-4, 1e-8}));
   EXPECT_EQ(fit->profile.doorbell, (DoorbellCpu{2e-5, 4e-5}));
-  EXPECT_EQ(fit->profile.server, (ServerCpu{4e-4, 1e-4, 3e-5, 2e-9, 3e-10}));
   EXPECT_EQ(fit->profile.load_cpu_seconds_per_sample, 2e-5);
   EXPECT_EQ(fit->profile.transfer.push_seconds, 0.001);
   EXPECT_EQ(fit->profile.store_request_seconds, 0.003);
