@@ -2,7 +2,6 @@
 #include "trainer_function/training/host_probe.h"
 
 #include <algorithm>
-#include <functional>
 #include <initializer_list>
 #include <map>
 #include <utility>
@@ -44,12 +43,13 @@ std::array<size_t, kProbedExchanges> OrderOf(const AggregationPlan& plan) {
     std::vector<size_t> hosts;
     std::vector<size_t> served;
   };
-  Ways first = {{kDirectFew, kFourFew}, {kWorkerFew, kServerFew, kServerOfThreeFew}};
-  Ways second = {{kStoreFew}, {kStoreWorkerFew, kStoreServerFew, kStoreServerOfThreeFew}};
-  if (plan.transport == TransportKind::kObjectStore) std::swap(first, second);
+  std::array<Ways, 2> of_transports = {
+      {{{kDirectFew, kFourFew}, {kWorkerFew, kServerFew, kServerOfThreeFew}},
+       {{kStoreFew}, {kStoreWorkerFew, kStoreServerFew, kStoreServerOfThreeFew}}}};
+  if (plan.transport == TransportKind::kObjectStore) std::ranges::reverse(of_transports);
   std::array<size_t, kProbedExchanges> order{};
   size_t place = 0;
-  for (Ways& ways : {std::ref(first), std::ref(second)}) {
+  for (Ways& ways : of_transports) {
     if (plan.placement == Placement::kDedicated) std::swap(ways.hosts, ways.served);
     for (const std::vector<size_t>& all : {ways.hosts, ways.served}) {
       for (const size_t few : all) {

@@ -82,8 +82,7 @@ ProbedHosts::ProbedHosts(const RoleContext& context, const TrainingEnvironment& 
       environment_(environment),
       step_(step),
       step_cpu_seconds_(step_cpu_seconds),
-      functions_(exchange.functions),
-      first_serves_(exchange.first_serves),
+      exchange_(exchange),
       turns_(std::make_shared<Turns>(context.runtime.executor)),
       gradient_(std::make_shared<const std::vector<float>>(exchange.elements, kGradient)),
       request_(ProbedSlice(context.request, "hosts", exchange.elements, kIterations)),
@@ -116,14 +115,14 @@ ProbedHosts::ProbedHosts(const RoleContext& context, const TrainingEnvironment& 
 Role ProbedHosts::RoleAt(int rank) const {
   const AggregationPlan& aggregation = request_.plan.aggregation;
   if (aggregation.placement == Placement::kWorkers) return {RoleKind::kWorker, rank, {}};
-  const int server = first_serves_ ? 0 : functions_ - 1;
+  const int server = exchange_.first_serves ? 0 : exchange_.functions - 1;
   if (rank == server) return RoleOf(aggregation, {1, 0, 0});
-  return {RoleKind::kWorker, first_serves_ ? rank - 1 : rank, {}};
+  return {RoleKind::kWorker, exchange_.first_serves ? rank - 1 : rank, {}};
 }
 
 int ProbedHosts::RankOf(const Role& role) const {
   int rank = 0;
-  while (rank < functions_ && RoleAt(rank) != role) ++rank;
+  while (rank < exchange_.functions && RoleAt(rank) != role) ++rank;
   return rank;
 }
 

@@ -113,8 +113,7 @@ class ProbedHosts {
   const TrainingEnvironment& environment_;
   const ProbedStep& step_;
   const double step_cpu_seconds_;
-  const int functions_;
-  const bool first_serves_;
+  const HostExchange exchange_;
   const std::shared_ptr<Turns> turns_;
   const SharedFloats gradient_;
   SliceRequest request_;  // of each member, but for its roles and peers
