@@ -124,7 +124,7 @@ Result<DirectCpu> TimeCpu(ConnectedEnds<ObjectEnd>& connected, const ProbedEnds&
   const double before = connected.SendSeconds();
   LDNN_ASSIGN_OR_RETURN(const TransferTimes all, TimeTransfers(ends, payload));
   // Each exchange that it times sends one object; what it pushes alone is not sent.
-  const double send = (connected.SendSeconds() - before) / kTimedExchanges;
+  const double send = (connected.SendSeconds() - before) / all.exchanges;
   return DirectCpu{all, std::min(send, all.pull)};
 }
 

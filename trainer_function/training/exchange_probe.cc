@@ -157,10 +157,10 @@ Status ExchangeProbe::MeasureStreams(double least_seconds) {
   const auto bytes = static_cast<double>(elements) * sizeof(float);
   for (const int streams : kProbedStreams) {
     LDNN_ASSIGN_OR_RETURN(const HandOvers rounds, TimeTogether(streams, elements));
+    if (rounds.held_up) break;  // more would be as well
     // An object goes up and down again.
     const double moving = Median(rounds.seconds) - least_seconds;
-    if (moving > 0 && !rounds.held_up)
-      record_.metrics[StoreStreamsMetric(streams)] = 2 * streams * bytes / moving;
+    if (moving > 0) record_.metrics[StoreStreamsMetric(streams)] = 2 * streams * bytes / moving;
   }
   return OkStatus();
 }

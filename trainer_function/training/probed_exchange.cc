@@ -13,6 +13,10 @@ namespace {
 constexpr int kHandOverProbes = 24;
 constexpr int kFewestHandOvers = 5;
 constexpr double kHandOverSeconds = 2;
+// Of transfers, whose CPU time differs by less.
+constexpr int kTransfers = 13;
+constexpr int kFewestTransfers = 6;
+constexpr double kTransferSeconds = 0.4;
 
 // Elements.
 constexpr size_t kFewestProbed = 1 << 16;
@@ -72,7 +76,12 @@ Result<TransferTimes> TimeTransfers(const ProbedEnds& ends, std::span<const floa
   std::vector<double> discard;
   std::vector<double> both;
   ProbedExchange exchange(ends, payload);
-  for (int i = 0; i < kTimedExchanges; ++i) {
+  Clock& clock = ends.context.runtime.clock;
+  const Instant begin = clock.Now();
+  int exchanges = 0;
+  for (; exchanges < kTransfers; ++exchanges) {
+    const double elapsed = ToSeconds(clock.Now() - begin);
+    if (exchanges >= kFewestTransfers && elapsed > kTransferSeconds) break;
     const ExchangeObjectName name = ProbeName(0);
     const double before = cpu_seconds();
     LDNN_RETURN_IF_ERROR(
@@ -83,14 +92,14 @@ Result<TransferTimes> TimeTransfers(const ProbedEnds& ends, std::span<const floa
     LDNN_RETURN_IF_ERROR(exchange.Run(name, [] { return OkStatus(); }));
     const double exchanged = cpu_seconds();
     ends.context.pace();
-    if (i == 0) continue;  // warms up
+    if (exchanges == 0) continue;  // warms up
     push.push_back(pushed - before);
     discard.push_back(discarded - pushed);
     both.push_back(exchanged - discarded);
   }
   const double push_alone = Median(push);
   return TransferTimes{push_alone, std::max(0.0, Median(both) - push_alone - Median(discard)),
-                       Median(discard)};
+                       Median(discard), exchanges};
 }
 
 namespace {

@@ -87,15 +87,14 @@ class ProbedExchange {
   double seconds_ = 0;
 };
 
-// CPU seconds of one object.
+// CPU seconds of one object, medians of so many exchanges.
 struct TransferTimes {
   double push = 0;
   double pull = 0;     // with the wait for the object
   double discard = 0;  // alone
+  int exchanges = 0;   // with those that warmed up
 };
-// Exchanges that TimeTransfers does.
-inline constexpr int kTimedExchanges = 13;
-// Medians, of objects that have this payload, which is as ProbedExchange's.
+// Of objects that have this payload, which is as ProbedExchange's.
 Result<TransferTimes> TimeTransfers(const ProbedEnds& ends, std::span<const float> payload);
 // From the begin of a push to the end of the pull that waits for it.
 struct HandOverTimes {

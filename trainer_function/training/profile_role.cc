@@ -43,7 +43,9 @@ constexpr int64_t kLoadedBatches = 8;
 constexpr double kLoadedBytes = 4 << 20;
 constexpr double kMostLoadRequests = 64;
 constexpr int64_t kSampleStride = 7919;  // a prime
-constexpr int kEvaluations = 2;
+constexpr size_t kEvaluations = 2;
+// One that takes longer is measured once.
+constexpr double kLongEvaluationSeconds = 0.5;
 constexpr int kStepsBeforeEvaluation = 4;
 // A step with a fraction of the batch shows the cost of a step that does not depend on its samples,
 // in time and in memory.
@@ -421,14 +423,16 @@ Status ProfileRole::MeasureEvaluation() {
   // Once to warm up. Then as in training, where steps come between and take the caches.
   LDNN_RETURN_IF_ERROR(evaluate());
   const int steps = step_cpu_seconds() <= kLongStepCpuSeconds ? kStepsBeforeEvaluation : 0;
-  double seconds = 0;
-  for (int i = 0; i < kEvaluations; ++i) {
+  std::vector<double> seconds;
+  bool is_long = false;
+  while (seconds.size() < kEvaluations && !is_long) {
     LDNN_RETURN_IF_ERROR(Steps(BatchSize(), steps));
     LDNN_ASSIGN_OR_RETURN(const WorkSeconds took, Time(evaluate));
-    seconds += took.running / kEvaluations;
+    seconds.push_back(took.running);
+    is_long = took.all > kLongEvaluationSeconds;
   }
-  if (seconds > 0)
-    record_.profile_evaluation_samples_per_second = static_cast<double>(range.size()) / seconds;
+  if (const double mean = Mean(seconds); mean > 0)
+    record_.profile_evaluation_samples_per_second = static_cast<double>(range.size()) / mean;
   // Its batches are others than those of the steps.
   const int64_t peak = environment_.max_rss_bytes();
   if (peak > steps_peak_bytes_) {

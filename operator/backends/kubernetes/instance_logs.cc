@@ -59,7 +59,8 @@ void InstanceLogs::AddEnds(const Json& pod, Look* look, std::vector<FunctionInst
           std::max(instance.ended_seconds, ToSeconds(look->begin - end->second.seen));
       if (instance.last_log_line.empty()) instance.last_log_line = end->second.last_line;
       // An end is reported once: a log line that is not there now is not read later.
-      ask = is_new && look->more && instance.last_log_line.empty();
+      // Nor is one of a pod that was deleted, which did not end by itself.
+      ask = is_new && look->more && instance.last_log_line.empty() && !IsBeingDeleted(pod);
     }
     if (!ask) continue;
     const Result<std::string> log = Read(name, instance.uid, kLastLines);

@@ -125,11 +125,13 @@ void ReadPhase(const Json& pod, FunctionInstance* instance) {
   const Json& container = FunctionStatus(pod);
   const Json& terminated = At(At(container, "state"), "terminated");
   const std::string phase = TextField(status, "phase");
+  const bool has_ended = phase == "Failed" || phase == "Succeeded";
   const Json& ready = Named(At(status, "conditions"), "type", "Ready");
   if (IsBeingDeleted(pod)) {
-    instance->phase = FunctionPhase::kTerminating;
+    // One whose containers have all ended counts no more where others are scheduled.
+    instance->phase = has_ended ? FunctionPhase::kGone : FunctionPhase::kTerminating;
     instance->reason = kPodDeleted;
-  } else if (phase == "Failed" || phase == "Succeeded") {
+  } else if (has_ended) {
     // Evicted, or its node is gone: the pod never runs again.
     instance->phase = FunctionPhase::kGone;
     const std::string reason = TextField(status, "reason");

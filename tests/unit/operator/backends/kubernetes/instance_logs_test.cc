@@ -77,6 +77,20 @@ TEST_F(InstanceLogsTest, ALookAsksNoMoreOnceTheServerDoesNotAnswer) {
   EXPECT_EQ(asked_, 1);
 }
 
+TEST_F(InstanceLogsTest, ADeletedPodIsNotAskedForItsLastLine) {
+  Start();
+  logs_ = std::make_unique<InstanceLogs>(client_, process_.runtime(), *pods_);
+  MakeEnded("a");
+  Json pod = *pods_->Get({"team", "a"});
+  pod["metadata"]["deletionTimestamp"] = "2033-01-01T10:01:00Z";
+  pod["status"]["phase"] = "Failed";
+  std::vector<FunctionInstance> lives = InstancesOf(pod);
+  InstanceLogs::Look look = Now();
+  Do([&] { logs_->AddEnds(pod, &look, &lives); });
+  EXPECT_EQ(lives.back().phase, FunctionPhase::kGone);
+  EXPECT_EQ(asked_, 0);
+}
+
 TEST_F(InstanceLogsTest, OfAPodThatIsGoneNothingIsKept) {
   Start();
   logs_ = std::make_unique<InstanceLogs>(client_, process_.runtime(), *pods_);

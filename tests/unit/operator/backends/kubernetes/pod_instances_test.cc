@@ -190,6 +190,23 @@ TEST(PodInstances, AReadyPodIsAFunctionOnceItCanBeReached) {
   EXPECT_EQ(lives[0].endpoint, endpoint);
 }
 
+TEST(PodInstances, ADeletedPodIsGoneOnceItsContainersHaveEnded) {
+  Json pod = PodOfRuns({{"restartCount", 0}, {"state", Running("10:00:05")}});
+  pod["metadata"]["deletionTimestamp"] = "2033-01-01T10:01:00Z";
+  pod["status"]["phase"] = "Running";
+  EXPECT_EQ(InstancesOf(pod).back().phase, FunctionPhase::kTerminating);
+  // Its sidecar runs still.
+  pod["status"]["containerStatuses"][0]["state"] = Terminated("10:00:05", "10:01:01");
+  EXPECT_EQ(InstancesOf(pod).back().phase, FunctionPhase::kTerminating);
+  for (const char* phase : {"Failed", "Succeeded"}) {
+    pod["status"]["phase"] = phase;
+    const std::vector<FunctionInstance> lives = InstancesOf(pod);
+    ASSERT_THAT(lives, SizeIs(1));
+    EXPECT_EQ(lives[0].phase, FunctionPhase::kGone);
+    EXPECT_EQ(lives[0].reason, "Deleted");
+  }
+}
+
 TEST(PodInstances, APodTellsItsNodeAndItsImage) {
   Json pod = PodOfRuns({{"restartCount", 1}, {"lastState", Terminated("10:00:05", "10:01:00")}});
   EXPECT_EQ(InstancesOf(pod).back().host, InstanceHost{}) << "it is not scheduled";
