@@ -7,6 +7,7 @@
 
 int main(int argc, char** argv) {
   if (const auto code = lambdadnn::AnswerArguments("lambdadnn-server", argc, argv)) return *code;
+  lambdadnn::KeepFreedMemory();
   lambdadnn::ShareOneHeap();
   lambdadnn::SystemClock clock;
   lambdadnn::ThreadExecutor executor;
