@@ -154,8 +154,12 @@ AlternativePlan FindAlternative(const JobSnapshot& snapshot, int64_t iteration,
   const double rank_of_current =
       by_time ? TimeRank(running) : order_after.Rank(running, second_cost * running);
   found.saving = 1 - rank / std::max(rank_of_current, 1.0);
-  const bool in_time_at_last = run.late.value_or(found.misses_deadline) && !outcome->best_effort;
-  if (in_time_at_last || found.misses_budget || IsWorthSwitching(rank, rank_of_current)) {
+  const bool late = run.late.value_or(found.misses_deadline);
+  const bool in_time_at_last = late && !outcome->best_effort;
+  // Rates measured beside other load are off by more than what another plan would save.
+  const bool certain = job.status.profile->residual <= snapshot.options->max_profile_residual;
+  const bool is_better = (certain || late) && IsWorthSwitching(rank, rank_of_current);
+  if (in_time_at_last || found.misses_budget || is_better) {
     found.plan = outcome->plan;
   } else if (outcome->best_effort) {
     found.obstacle = ReasonOf(outcome->certificate);

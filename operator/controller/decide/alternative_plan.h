@@ -19,10 +19,12 @@ struct AlternativePlan {
   bool misses_deadline = false;  // the plan in force, by the prediction and its confidence
   bool misses_budget = false;
 
-  bool feasible = false;     // there is a plan for what is left
-  std::optional<Plan> plan;  // worth its switch
-  double saving = 0;         // of what the objective minimises, as a share
-  std::string obstacle;      // where no plan is in time: why
+  bool feasible = false;  // there is a plan for what is left
+  // Needed, or worth its switch; by a profile that is uncertain only where the one in force is
+  // late.
+  std::optional<Plan> plan;
+  double saving = 0;     // of what the objective minimises, as a share
+  std::string obstacle;  // where no plan is in time: why
 };
 
 // What the run has shown so far; absent = it is as predicted.

@@ -18,7 +18,7 @@ namespace {
 
 // Of its iterations beside nothing a job that is to be planned shows each worker so much, and is
 // planned without where they are not told for so long.
-constexpr double kStepsAloneSeconds = 2;
+constexpr double kStepsAloneSeconds = 3;
 constexpr double kMostStepsAloneSeconds = 5;
 
 bool StopsFor(const Job& job, Reason reason) {

@@ -137,6 +137,31 @@ TEST_F(WhileTrainingTest, AMeasurementThatTheTrainingRefutesEndsNoJob) {
   EXPECT_NEAR(report["error"]["seconds"].get<double>(), 0, 0.05);
 }
 
+// More functions are faster for as much money, which no deadline needs.
+TEST_F(WhileTrainingTest, AnotherPlanThatIsBetterTakesOver) {
+  job_["spec"]["objective"] = {{"performanceCostRatio", {{"weight", "0.2"}}}};
+  world_.Create(job_);
+  ExpectComplete();
+  EXPECT_THAT(world_.Read().status.plan_history, SizeIs(2));
+}
+
+TEST_F(WhileTrainingTest, AnUncertainMeasurementReplacesNoPlanThatIsInTime) {
+  world_.functions.measured_second_half = 2;
+  job_["spec"]["objective"] = {{"performanceCostRatio", {{"weight", "0.2"}}}};
+  world_.Create(job_);
+  ASSERT_TRUE(world_.RunUntil([&] { return Unmeasured() == UnmeasuredPlan::kNone; }, 60));
+  EXPECT_EQ(world_.Reason("Provisioned"), "True/PlanKept");
+  ExpectComplete();
+  EXPECT_THAT(world_.Read().status.plan_history, SizeIs(1));
+}
+
+TEST_F(WhileTrainingTest, AnUncertainMeasurementReplacesAPlanThatIsLate) {
+  world_.functions.measured_second_half = 2;
+  world_.Create(job_);
+  ExpectComplete();
+  EXPECT_GE(world_.Read().status.plan_history.size(), 2u);
+}
+
 // Their iterations are told by nobody: the plan is made without.
 TEST_F(WhileTrainingTest, StepsThatAreNotToldAreNotAwaitedForLong) {
   world_.functions.tells_phases = false;
