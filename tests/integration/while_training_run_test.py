@@ -39,32 +39,33 @@ class WhileTraining(unittest.TestCase):
         return path
 
     def replayed(self, plans, profile):
-        """The digest of the job with these plans given: a job of the first one up to the iteration of
-        the second, and one that resumes from there."""
-        first, second = plans
-        until = second["firstIteration"]
+        """The digest of the job with these plans given: jobs of each up to the iteration of the next one, which
+        resumes from there."""
         job = copy.deepcopy(JOB)
         spec = job["spec"]
         del spec["profiling"], spec["functions"]
-        # A plan of slow iterations has a checkpoint after each of them.
-        spec["profile"] = {**profile, "trainingRate": {"slope": "0", "intercept": "1"}}
-        spec["checkpoint"] = {"intervalSeconds": 1, "keep": AN_EPOCH + 1}
         spec["cleanupPolicy"] = "Never"
-        spec["objective"] = {"fixed": {"functions": 1, "memory": first["memory"]}}
-        spec["training"]["epochs"] = -(-until // AN_EPOCH)
-        begun = self.bench.run(job=self.file("first", job))
-        self.assertEqual(begun.code, 0, begun.text())
-        for folder in (begun.out / "store").glob("**/checkpoints/*"):
-            if int(folder.name) > until:
-                shutil.rmtree(folder)
-        spec["training"]["epochs"] = JOB["spec"]["training"]["epochs"]
-        spec["objective"] = {"fixed": {"functions": second["functions"], "memory": second["memory"]}}
-        spec["checkpoint"] = {"resumeFrom": f"{begun.out}/store"}
-        spec["profile"] = profile
-        rest = self.bench.run(job=self.file("rest", job))
-        digest = rest.digest()
-        self.assertEqual(rest.report()["plans"][0]["firstIteration"], until)
-        return digest
+        # A plan of slow iterations has a checkpoint after each of them.
+        slow = {**profile, "trainingRate": {"slope": "0", "intercept": "1"}}
+        checkpoints = {"intervalSeconds": 1, "keep": AN_EPOCH + 1}
+        begun = None
+        for number, plan in enumerate(plans):
+            ends = number + 1 == len(plans)
+            until = JOB["spec"]["training"]["epochs"] * AN_EPOCH if ends else plans[number + 1]["firstIteration"]
+            spec["profile"] = profile if ends else slow
+            spec["checkpoint"] = {**({} if ends else checkpoints),
+                                  **({"resumeFrom": f"{begun.out}/store"} if begun else {})}
+            spec["objective"] = {"fixed": {"functions": plan["functions"], "memory": plan["memory"]}}
+            spec["training"]["epochs"] = -(-until // AN_EPOCH)
+            run = self.bench.run(job=self.file(f"plan-{number}", job))
+            self.assertEqual(run.code, 0, run.text())
+            if begun:
+                self.assertEqual(run.report()["plans"][0]["firstIteration"], plan["firstIteration"])
+            begun = run
+            for folder in (begun.out / "store").glob("**/checkpoints/*"):
+                if not ends and int(folder.name) > until:
+                    shutil.rmtree(folder)
+        return begun.digest()
 
     def test_a_plan_that_was_made_meanwhile_gives_the_bits_that_its_history_gives(self):
         run = self.bench.start(job=self.file("job", JOB), environment=self.fresh)
@@ -75,7 +76,8 @@ class WhileTraining(unittest.TestCase):
         resumed = self.bench.resume(run, job="", environment=self.fresh).wait()
         digest = resumed.digest()
         report = resumed.report()
-        self.assertEqual([plan["functions"] for plan in report["plans"]], [1, 2], resumed.text())
+        # On a machine whose speed changes there may be a third.
+        self.assertEqual([plan["functions"] for plan in report["plans"]][:2], [1, 2], resumed.text())
         self.assertNotIn("predicted", report["plans"][0])
         self.assertGreater(report["plans"][1]["firstIteration"], 0)
         self.assertEqual(report["beforePlan"]["iterations"], report["plans"][1]["firstIteration"])
