@@ -9,7 +9,7 @@ import unittest
 
 from fault_store import CREDENTIALS, FaultStore
 from options import OPTIONS
-from run_support import FUNCTION_PROGRAMS, Bench, processes
+from run_support import Bench
 
 # Every second kill is of one of these, in turn.
 VICTIMS = ("worker", "leaf server", "root server", "controller")
@@ -103,11 +103,9 @@ class Disturbance(Runs):
         """Kills a process of this kind, or any function for None. Returns what it was, or None when
         there was no such process, and the run that goes on."""
         if victim == "controller":
-            run.kill()
+            run.kill_and_await_its_host()
             if run.process.returncode != -signal.SIGKILL:
                 return None, run  # it had just ended
-            while processes(*FUNCTION_PROGRAMS, "lambdadnn", mark=str(run.out)):
-                time.sleep(0.05)
             return victim, self.bench.resume(run)
         roles = run.roles()
         wanted = sorted(pid for pid in run.functions() if victim in (None, roles.get(pid)))
@@ -155,10 +153,7 @@ class Disturbance(Runs):
         run = self.bench.start()
         for _ in range(4):
             time.sleep(draw.uniform(1.0, 4.0))
-            run.kill()
-            time.sleep(0.5)
-            left = processes("lambdadnn-worker", "lambdadnn-server", "lambdadnn", mark=str(run.out))
-            self.assertEqual(left, {}, "kill -9 of run left processes behind")
+            run.kill_and_await_its_host()
             run = self.bench.resume(run)
         self.same(run.wait())
 
