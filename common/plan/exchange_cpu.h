@@ -36,6 +36,9 @@ struct DirectTransfer {
   double hop_seconds = 0;            // from its push to the end of the pull that waits for it
   double deviation_seconds = 0;      // standard deviation of that
   double bytes_per_second = 0;       // what the bytes add to it; 0 = unknown
+  // Of an iteration of two functions that serve each other and that no quota stops: how long a
+  // function neither computes its step nor anything of the exchange. 0 = unknown, or none.
+  double pair_wait_seconds = 0;
   bool known() const { return hop_seconds > 0; }
   friend bool operator==(const DirectTransfer&, const DirectTransfer&) = default;
 };

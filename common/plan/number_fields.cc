@@ -101,6 +101,8 @@ constexpr ProfileNumber kProfileDecimals[] = {
                                                                     Unit::kSeconds),
     OfProfile<&Profile::direct, &DirectTransfer::bytes_per_second>("directBytesPerSecond",
                                                                    Unit::kBytesPerSecond),
+    OfProfile<&Profile::direct, &DirectTransfer::pair_wait_seconds>("directPairWaitSeconds",
+                                                                    Unit::kSeconds),
     OfProfile<&Profile::host, &HostCpu::alone_seconds>("aloneCpuSeconds", Unit::kSeconds),
     OfProfile<&Profile::host, &HostCpu::pair_seconds>("directPairCpuSeconds", Unit::kSeconds),
     OfProfile<&Profile::host, &HostCpu::pair_seconds_per_byte>("directPairCpuSecondsPerByte",

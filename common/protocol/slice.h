@@ -251,17 +251,18 @@ struct SliceRecord {
   // openLists, loadRequestsPerSample, parameters, buffers, classes, baseMemoryMib, leastMemoryMib,
   // bytesPerSample, storeRequestSeconds, storeBytesPerSecond, storeDeviationSeconds,
   // StoreStreamsMetric() of each of kProbedStreams, missSeconds, directSeconds,
-  // directDeviationSeconds, directBytesPerSecond, mergeBytesPerSecond, checkpointSeconds,
-  // restoreSeconds; and CPU time: startCpuSeconds, loadCpuSecondsPerSample,
+  // directDeviationSeconds, directBytesPerSecond, directPairWaitSeconds, mergeBytesPerSecond,
+  // checkpointSeconds, restoreSeconds; and CPU time: startCpuSeconds, loadCpuSecondsPerSample,
   // streamCpuSecondsPerSample, stepCpuSeconds, iterationCpuSeconds, checkpointCpuSeconds,
   // finishCpuSeconds, pushCpuSeconds, pushCpuSecondsPerByte, pullCpuSeconds,
   // pullCpuSecondsPerByte, the same with direct before Push, Pull, Send and Four, with direct and
   // store before Pair, Worker, Server and ServerOfThree, missCpuSeconds,
   // doorbell{Send,Receive}CpuSeconds, aloneCpuSeconds, disturbedCpuSeconds,
   // updateCpuSecondsPerByte (docs/theory.md, section 3); functionsApart, of how many processes
-  // those of several functions are (0: of this one). Roles worker and server, where functions reach
-  // each other: doorbellsSent, doorbellsReceived, doorbellsDropped, peerObjects, peerObjectBytes,
-  // peersConnected, peersLost, peersUnread, peersRefused (docs/formats.md, "Slices").
+  // those of several functions are (0: of this one).
+  // Roles worker and server, where functions reach each other: doorbellsSent, doorbellsReceived,
+  // doorbellsDropped, peerObjects, peerObjectBytes, peersConnected, peersLost, peersUnread,
+  // peersRefused (docs/formats.md, "Slices").
   std::map<std::string, double> metrics;
   // Role profile: seconds of a step without the stalls of a quota, the mean of so many that there
   // are a few dozen entries.

@@ -7,12 +7,12 @@
 #include <string>
 #include <utility>
 
-#include "common/base/statistics.h"
 #include "common/plan/poll_schedule.h"
 #include "common/plan/slice_cost.h"
 #include "common/plan/sync_policy.h"
 #include "common/plan/test_metrics.h"
 #include "operator/planner/aggregation_space.h"
+#include "operator/planner/hand_overs.h"
 #include "operator/planner/iteration_simulation.h"
 #include "operator/planner/node_packing.h"
 #include "operator/planner/uncertainty.h"
@@ -58,18 +58,6 @@ const std::vector<WorkloadProfile::StorePoint>* StreamsOf(const PlannerInput& in
   const bool counts =
       !input.profile.store_streams.empty() && !input.platform.store_bytes_per_second.stated();
   return counts ? &input.profile.store_streams : nullptr;
-}
-
-// An iteration ends when the last of n workers has got the last of K shards. Each shard is handed
-// over from level to level and back, which takes about the mean of as many hand-overs, and the
-// slowest of n K as much longer.
-double StragglerSeconds(const PlannerInput& input, const AggregationPlan& plan) {
-  const bool direct = plan.transport == TransportKind::kDirect;
-  if (!direct && input.platform.store_request_seconds.stated()) return 0;
-  const double deviation =
-      direct ? DirectOf(input.profile).deviation_seconds : input.profile.store_deviation_seconds;
-  const double hand_overs = plan.server_layers() + 1;
-  return std::sqrt(hand_overs) * deviation * ExpectedLargest(plan.workers() * plan.shards);
 }
 
 // What the profile measures of exchanges through a store has these in it; what somebody states of a
@@ -259,6 +247,7 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
   if (!hosted || plan.workers() > 1) {
     option.stages = StagesOf(shape, speeds);
     option.straggler_seconds = StragglerSeconds(input_, plan);
+    option.unhindered_straggler_seconds = UnhinderedStragglerSeconds(input_, plan);
   }
   option.cpu = ExchangeCpuOf(shape, rates_.Of(plan));
   option.run_factor = OrOne(input_.profile.run.ExchangeOf(plan));
@@ -357,8 +346,10 @@ double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib
   const double worker_cpu = option.cpu.worker_seconds;
   const double n = workers.functions;
   const double unhindered = UnhinderedSeconds(workers, memory_mib, compute_seconds);
-  const double wait = PipelinedSeconds(memory_mib, option) + option.straggler_seconds;
-  double iteration = std::max(unhindered + wait, compute_seconds + wait - KeptQuotaSeconds());
+  const double pipelined = PipelinedSeconds(memory_mib, option);
+  double iteration =
+      std::max(unhindered + pipelined + option.unhindered_straggler_seconds,
+               compute_seconds + pipelined + option.straggler_seconds - KeptQuotaSeconds());
   // No function gets more than its quota, and all of them not more than the machine.
   iteration = std::max(iteration, (step_cpu + worker_cpu) / share);
   if (option.server_core_share < 1) {

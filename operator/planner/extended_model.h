@@ -41,6 +41,7 @@ struct AggregationOption {
   double server_core_share = 1;  // of a core, that a server has
   double straggler_seconds =
       0;  // of an iteration: the slowest hand-over of a shard, beyond the mean
+  double unhindered_straggler_seconds = 0;  // the same where no quota stops the functions
 };
 
 // Seconds of one iteration.

@@ -2,6 +2,7 @@
 #include "trainer_function/training/host_probe.h"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <map>
 #include <utility>
@@ -83,10 +84,13 @@ int FunctionsOf(const TrainingEnvironment& environment, const SliceRequest& requ
 
 }  // namespace
 
-void HostProbes::Measured::Add(const HostCpuSeconds& seconds) {
-  sum.iteration += seconds.iteration;
-  sum.step += seconds.step;
+void HostProbes::Measured::Add(const HostMeasurement& measurement) {
+  sum.iteration += measurement.cpu.iteration;
+  sum.step += measurement.cpu.step;
   ++times;
+  if (!measurement.wait_seconds.has_value()) return;
+  wait_seconds += *measurement.wait_seconds;
+  ++waits;
 }
 
 HostProbes::HostProbes(const RoleContext& context, const TrainingEnvironment& environment,
@@ -133,8 +137,8 @@ Status HostProbes::MeasureRound(double step_cpu_seconds) {
 Status HostProbes::MeasureHere(double step_cpu_seconds, const HostExchange& exchange,
                                Measured* measured) {
   ProbedHosts hosts(context_, environment_, step_, step_cpu_seconds, exchange, std::nullopt);
-  LDNN_ASSIGN_OR_RETURN(const HostCpuSeconds seconds, hosts.Measure());
-  measured->Add(seconds);
+  LDNN_ASSIGN_OR_RETURN(const HostMeasurement measurement, hosts.Measure());
+  measured->Add(measurement);
   return OkStatus();
 }
 
@@ -145,8 +149,8 @@ Status HostProbes::MeasureApart(double step_cpu_seconds, size_t place) {
   ProbedHosts hosts(context_, environment_, step_, step_cpu_seconds, exchanges_[at], apart);
   LDNN_RETURN_IF_ERROR(hosts.Open());
   LDNN_RETURN_IF_ERROR(LookUntil(context_, kMeeting, [&hosts] { return hosts.IsConnected(); }));
-  LDNN_ASSIGN_OR_RETURN(const HostCpuSeconds seconds, hosts.Measure());
-  apart_[at].Add(seconds);
+  LDNN_ASSIGN_OR_RETURN(const HostMeasurement measurement, hosts.Measure());
+  apart_[at].Add(measurement);
   return OkStatus();
 }
 
@@ -183,7 +187,19 @@ void HostProbes::Record(double step_cpu_seconds, SliceRecord* record) const {
     const double factor = two > 0 ? BesideStep(pairs[kDirectFew].Mean()) / two : 1;
     metrics["directFourCpuSeconds"] = factor * BesideStep(here_[kFourFew].Mean());
   }
+  RecordWait(record);
   if (step_.run) RecordDisturbance(step_cpu_seconds, record);
+}
+
+// With a vector as large as the model, as far as they are measured.
+void HostProbes::RecordWait(SliceRecord* record) const {
+  const Measured& few = apart_[kDirectFew];
+  const Measured& many = apart_[kDirectMany];
+  if (few.waits == 0 || many.waits == 0) return;
+  const double part =
+      static_cast<double>(parameters_) / static_cast<double>(exchanges_[kDirectMany].elements);
+  record->metrics["directPairWaitSeconds"] =
+      std::lerp(few.wait_seconds / few.waits, many.wait_seconds / many.waits, std::min(1.0, part));
 }
 
 void HostProbes::RecordDisturbance(double step_cpu_seconds, SliceRecord* record) const {

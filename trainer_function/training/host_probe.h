@@ -40,7 +40,8 @@ class HostProbes {
   // {direct,store}ServerOfThreeCpuSeconds(PerByte) (HostCpu, common/plan/exchange_cpu.h): all that
   // an iteration of a function takes beside its step, of several where functions have connections;
   // and of one over connections and one through the store disturbedCpuSeconds, which the step takes
-  // more than alone, their mean.
+  // more than alone, their mean. Of two over connections, without stalls of a quota,
+  // directPairWaitSeconds (DirectTransfer::pair_wait_seconds).
   void Record(double step_cpu_seconds, SliceRecord* record) const;
 
  private:
@@ -48,8 +49,10 @@ class HostProbes {
   struct Measured {
     HostCpuSeconds sum = {};
     int times = 0;
+    double wait_seconds = 0;
+    int waits = 0;  // of the times, those without a quota's stalls
 
-    void Add(const HostCpuSeconds& seconds);
+    void Add(const HostMeasurement& measurement);
     HostCpuSeconds Mean() const { return {sum.iteration / times, sum.step / times}; }
   };
   // As ProbedExchanges has them.
@@ -61,6 +64,7 @@ class HostProbes {
   // The exchange of this place in the order.
   Status MeasureApart(double step_cpu_seconds, size_t place);
   void RecordDisturbance(double step_cpu_seconds, SliceRecord* record) const;
+  void RecordWait(SliceRecord* record) const;
   // `few_at`: the place of one of few elements; that of many follows.
   void RecordBoth(const std::string& name, size_t few_at, const Exchanges& measured,
                   SliceRecord* record) const;

@@ -27,6 +27,8 @@ constexpr Duration kMostLost = std::chrono::seconds(1);
 // Of two functions' many: of fewer, bytes cost too little to be seen beside all else.
 constexpr int64_t kFewestElements = 1 << 16;
 constexpr float kGradient = 1e-3F;
+// A part of the time: stalls of a quota that are no more leave what is waited for.
+constexpr double kMostThrottled = 0.02;
 
 }  // namespace
 
@@ -157,7 +159,7 @@ bool ProbedHosts::IsConnected() const {
   });
 }
 
-Result<HostCpuSeconds> ProbedHosts::Measure() {
+Result<HostMeasurement> ProbedHosts::Measure() {
   const Status measured = [&]() -> Status {
     if (!limit_.has_value()) {
       LDNN_RETURN_IF_ERROR(ConnectAll());
@@ -173,13 +175,21 @@ Result<HostCpuSeconds> ProbedHosts::Measure() {
       IsFirst() ? DeletePrefix(context_.store, request_.store.prefix + "/").status() : OkStatus();
   LDNN_RETURN_IF_ERROR(measured);
   LDNN_RETURN_IF_ERROR(deleted);
-  if (until_.empty()) return HostCpuSeconds{};
+  if (until_.empty()) return HostMeasurement{};
   const size_t last = until_.size() - 2;
   const auto iterations = static_cast<double>((last - kWarmUp) * members_.size());
-  const HostCpuSeconds& begin = until_[kWarmUp];
-  const HostCpuSeconds& end = until_[last];
-  return HostCpuSeconds{(end.iteration - begin.iteration) / iterations,
-                        (end.step - begin.step) / iterations};
+  const Reading& begin = until_[kWarmUp];
+  const Reading& end = until_[last];
+  HostMeasurement mean = {{(end.cpu.iteration - begin.cpu.iteration) / iterations,
+                           (end.cpu.step - begin.cpu.step) / iterations}};
+  const double seconds = end.seconds - begin.seconds;
+  const double throttled = end.throttled_seconds - begin.throttled_seconds;
+  if (apart_.has_value() && throttled <= kMostThrottled * seconds) {
+    const double step_seconds = end.step_seconds - begin.step_seconds;
+    mean.wait_seconds =
+        std::max(0.0, (seconds - step_seconds) / iterations - (mean.cpu.iteration - mean.cpu.step));
+  }
+  return mean;
 }
 
 Status ProbedHosts::WriteStart() {
@@ -276,8 +286,10 @@ Status ProbedHosts::RunWorker(SliceSession& session) {
 }
 
 Status ProbedHosts::TakeStep() {
+  const Instant begin = context_.runtime.clock.Now();
   const double before = ThreadCpuSeconds();
   const Status status = step_.run();
+  steps_seconds_.fetch_add(ToSeconds(context_.runtime.clock.Now() - begin));
   const double seconds = step_.one_thread ? ThreadCpuSeconds() - before : step_cpu_seconds_;
   steps_cpu_seconds_.fetch_add(seconds);
   return status;
@@ -287,7 +299,10 @@ void ProbedHosts::Record(int64_t done) {
   const Instant now = context_.runtime.clock.Now();
   // Other functions may have been in the midst of something else.
   if (until_.empty()) began_ = now;
-  until_.push_back({environment_.cpu_seconds(), steps_cpu_seconds_.load()});
+  until_.push_back({{environment_.cpu_seconds(), steps_cpu_seconds_.load()},
+                    ToSeconds(now - began_),
+                    steps_seconds_.load(),
+                    context_.phases.ThrottledSeconds()});
   if (done >= kFewestIterations && ToSeconds(now - began_) > kMostSeconds) is_late_.store(true);
 }
 

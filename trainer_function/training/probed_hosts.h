@@ -62,6 +62,14 @@ struct HostCpuSeconds {
   double step = 0;
 };
 
+// What an exchange showed of a function.
+struct HostMeasurement {
+  HostCpuSeconds cpu = {};
+  // Of an iteration, that it neither computes its step nor anything of the exchange. Nothing where
+  // it shares its process with others, or a quota stopped it.
+  std::optional<double> wait_seconds = {};
+};
+
 // One exchange, of functions that are all in this process, or of one of several. On the slice's
 // task.
 class ProbedHosts {
@@ -78,7 +86,7 @@ class ProbedHosts {
   // Means of the functions in this process, since a quota counts all; nothing of a second one that
   // serves. Leaves nothing in the store, but for other functions' objects, if one is apart and does
   // not end in time.
-  Result<HostCpuSeconds> Measure();
+  Result<HostMeasurement> Measure();
 
  private:
   struct Member {
@@ -86,6 +94,13 @@ class ProbedHosts {
     OpenedNetwork network = {};
   };
   class Turns;
+  // Of this process, until the end of an iteration.
+  struct Reading {
+    HostCpuSeconds cpu = {};
+    double seconds = 0;  // of the clock
+    double step_seconds = 0;
+    double throttled_seconds = 0;
+  };
 
   // The first role of the function of this rank, and the reverse.
   Role RoleAt(int rank) const;
@@ -128,8 +143,9 @@ class ProbedHosts {
   Instant began_{};
   std::atomic<bool> is_late_{false};
   std::atomic<double> steps_cpu_seconds_{0};
-  // Of this process, after each iteration of its first function.
-  std::vector<HostCpuSeconds> until_;
+  std::atomic<double> steps_seconds_{0};
+  // After each iteration of the first function.
+  std::vector<Reading> until_;
 };
 
 }  // namespace lambdadnn

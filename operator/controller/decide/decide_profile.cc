@@ -80,10 +80,13 @@ bool IsMeasured(const SliceFact& slice) {
          slice.record->outcome != SliceOutcome::kFailed;
 }
 
-std::vector<ProfileSample> MeasuredSamples(const std::map<SizeAndRank, const SliceFact*>& slices) {
+std::vector<ProfileSample> MeasuredSamples(const JobSnapshot& snapshot,
+                                           const std::map<SizeAndRank, const SliceFact*>& slices) {
   std::vector<ProfileSample> samples;
   for (const auto& [key, slice] : slices) {
-    if (IsMeasured(*slice)) samples.push_back({key.first, *slice->record});
+    if (IsMeasured(*slice))
+      samples.push_back(
+          {key.first, *slice->record, CoreShareOf(snapshot.options->platform, key.first)});
   }
   return samples;
 }
@@ -95,7 +98,7 @@ int FunctionsAtOnce(const Job& job, const ProfilePlan& plan) {
 
 std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& plan,
                              const std::map<SizeAndRank, const SliceFact*>& slices) {
-  std::vector<ProfileSample> samples = MeasuredSamples(slices);
+  std::vector<ProfileSample> samples = MeasuredSamples(snapshot, slices);
   const Platform& platform = snapshot.options->platform;
   // A quota that cannot change is wider than that of the largest size.
   if (snapshot.memo->cpu_fixed) {
@@ -245,7 +248,7 @@ std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& 
     const std::string& measuring = uids.front();
     const bool asks = !memo.fingerprints_asked.contains(measuring);
     if (asks) starts.push_back(AskFingerprint{measuring});
-    const bool rate_only = !MeasuredSamples(slices).empty();
+    const bool rate_only = !MeasuredSamples(snapshot, slices).empty();
     Start(snapshot, slices, {0, measuring, memory_mib, plan.batch_size, false, rate_only, uids},
           &starts);
   }
@@ -256,7 +259,7 @@ std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& 
 std::optional<int> SizeToMeasure(const JobSnapshot& snapshot, const ProfilePlan& plan,
                                  const std::map<SizeAndRank, const SliceFact*>& slices) {
   const Memo& memo = *snapshot.memo;
-  const std::vector<ProfileSample> measured = MeasuredSamples(slices);
+  const std::vector<ProfileSample> measured = MeasuredSamples(snapshot, slices);
   if ((memo.profile_suffices || memo.cpu_fixed) && !measured.empty()) return std::nullopt;
   for (const auto& [key, slice] : slices) {
     if (key.second == 0 && !IsMeasured(*slice)) return key.first;

@@ -56,9 +56,9 @@ void SlowExchange(double factor, WorkloadProfile* profile, Platform* platform) {
         &profile->direct.cpu.push_seconds_per_byte, &profile->direct.cpu.pull_seconds,
         &profile->direct.cpu.pull_seconds_per_byte, &profile->direct.send_seconds,
         &profile->direct.send_seconds_per_byte, &profile->direct.hop_seconds,
-        &profile->direct.deviation_seconds, &profile->doorbell.send_seconds,
-        &profile->doorbell.receive_seconds, &profile->miss.seconds, &profile->miss.cpu_seconds,
-        &profile->store_deviation_seconds}) {
+        &profile->direct.deviation_seconds, &profile->direct.pair_wait_seconds,
+        &profile->doorbell.send_seconds, &profile->doorbell.receive_seconds, &profile->miss.seconds,
+        &profile->miss.cpu_seconds, &profile->store_deviation_seconds}) {
     *seconds *= factor;
   }
   for (HostCpu* const host : {&profile->host, &profile->store_host}) {

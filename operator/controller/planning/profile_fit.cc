@@ -61,12 +61,6 @@ OptionalQuantity MeasuredAs(double value) {
   return value > 0 ? OptionalQuantity(value, Origin::kMeasured) : OptionalQuantity();
 }
 
-// Of a core, for one thread.
-double CoreShare(const Platform& platform, int memory_mib) {
-  const double milli_cpu = MilliCpuOf(platform, memory_mib);
-  return milli_cpu > 0 ? std::min(1.0, milli_cpu / kMilliPerCore) : 1;
-}
-
 // That the steps of such a function can keep busy.
 double StepCores(const Platform& platform, int memory_mib) {
   const double cores = platform.milli_cpu_per_gib * memory_mib / kMibPerGib / kMilliPerCore;
@@ -111,6 +105,21 @@ std::vector<WorkloadProfile::StorePoint> StoreStreamsOf(const std::vector<Profil
     if (measured) points.push_back({static_cast<double>(streams), best});
   }
   return points;
+}
+
+// Of the function with most of a core. What a quota of less than one may have stopped it or the
+// other one is no wait.
+double PairWaitOf(const std::vector<ProfileSample>& samples) {
+  const char* const kName = "directPairWaitSeconds";
+  const ProfileSample* most = nullptr;
+  for (const ProfileSample& sample : samples) {
+    if (!sample.record.metrics.contains(kName)) continue;
+    if (most == nullptr || sample.core_share > most->core_share) most = &sample;
+  }
+  if (most == nullptr) return 0;
+  const SliceRecord& record = most->record;
+  const double cpu = Metric(record, "stepCpuSeconds") + Metric(record, "directPairCpuSeconds");
+  return std::max(0.0, Metric(record, kName) - cpu * (1 / most->core_share - 1));
 }
 
 double LargestResidual(const TrainingRate& rate, const std::vector<TrainingRate::Point>& points,
@@ -241,12 +250,17 @@ ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform) {
 }
 
 double StartSlowdownAt(const Platform& platform, int functions, int memory_mib) {
-  return StartSlowdown(platform, functions, CoreShare(platform, memory_mib));
+  return StartSlowdown(platform, functions, CoreShareOf(platform, memory_mib));
 }
 
 double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, double slowdown) {
   if (slowdown <= 0) return cold_start_seconds;
   return std::max(cold_start_seconds - slowdown * start_cpu_seconds, start_cpu_seconds);
+}
+
+double CoreShareOf(const Platform& platform, int memory_mib) {
+  const double milli_cpu = MilliCpuOf(platform, memory_mib);
+  return milli_cpu > 0 ? std::min(1.0, milli_cpu / kMilliPerCore) : 1;
 }
 
 ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib,
@@ -338,7 +352,8 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
                     direct("SendCpuSecondsPerByte"),
                     LeastMetric(samples, "directSeconds"),
                     LeastMetric(samples, "directDeviationSeconds"),
-                    direct("BytesPerSecond")};
+                    direct("BytesPerSecond"),
+                    PairWaitOf(samples)};
   profile.host = {MedianMetric(samples, "aloneCpuSeconds"),
                   direct("PairCpuSeconds"),
                   direct("PairCpuSecondsPerByte"),

@@ -16,7 +16,7 @@
 namespace lambdadnn {
 
 // Raised whenever profiles measure something new: older ones are not used then.
-inline constexpr int kProfileForm = 22;
+inline constexpr int kProfileForm = 23;
 
 struct ProfilePlan {
   // Descending; the functions are made at the first and slowed down to the others by their CPU
@@ -35,7 +35,10 @@ ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform);
 struct ProfileSample {
   int memory_mib = 0;
   SliceRecord record;
+  double core_share = 1;  // of a core, that the function had; as it was measured, of all sizes
 };
+// Of a core, for one thread of a function of this size.
+double CoreShareOf(const Platform& platform, int memory_mib);
 
 // What a function with the quota of another size would have measured, where the platform cannot
 // change that of a running one: its threads compute for as long as they did, on the cores that such

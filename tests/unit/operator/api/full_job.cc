@@ -32,7 +32,7 @@ WorkloadProfile FullProfile() {
   profile.store_streams = {{1, 1e8}, {4, 2.5e8}};
   profile.store_deviation_seconds = 0.001;
   profile.transfer = {1e-4, 2e-9, 3e-5, 1.5e-9};
-  profile.direct = {{2e-5, 3e-10, 4e-5, 1e-9}, 3e-5, 6e-10, 2e-4, 1e-4, 4e8};
+  profile.direct = {{2e-5, 3e-10, 4e-5, 1e-9}, 3e-5, 6e-10, 2e-4, 1e-4, 4e8, 5e-4};
   profile.host = {5e-4, 1e-3, 5e-9, 2e-3, 7e-4, 3e-9, 8e-4, 4e-9, 6e-9, 9e-4, 7e-9};
   profile.store_host = {0, 2e-3, 6e-9, 0, 5e-4, 2e-9, 4e-4, 1e-9, 0, 3e-4, 8e-9};
   profile.doorbell = {2e-5, 3e-5};

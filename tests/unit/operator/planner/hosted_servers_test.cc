@@ -2,6 +2,9 @@
 // The extended model where workers serve, and where functions exchange directly.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "common/base/statistics.h"
 #include "common/plan/slice_cost.h"
 #include "operator/planner/extended_model.h"
 #include "tests/unit/operator/planner/simple_input.h"
@@ -87,6 +90,37 @@ TEST(DirectTransport, TheStoreNeitherDelaysNorCharges) {
     EXPECT_GT(stored.predicted[Term::kCommunication], slow.predicted[Term::kCommunication] + 1);
     EXPECT_GT(stored.predicted.cost, slow.predicted.cost + 8 * 4);
   }
+}
+
+TEST(DirectTransport, FunctionsThatNoQuotaStopsWaitForEachOther) {
+  PlannerInput input = SimpleOnWorkers(2);
+  input.aggregation.transport = TransportKind::kDirect;
+  input.aggregation.shards = 2;
+  input.profile.model_bytes *= 2;
+  input.profile.direct = kAssumedDirect;
+  const auto added = [&input] {
+    PlannerInput waiting = input;
+    waiting.profile.direct.pair_wait_seconds = 0.01;
+    return Predicted(waiting).predicted.IterationSeconds() -
+           Predicted(input).predicted.IterationSeconds();
+  };
+  EXPECT_NEAR(added(), 0.01, 1e-9);
+  input.objective.fixed->functions = 4;
+  EXPECT_NEAR(added(), 0.01 * ExpectedLargest(4 * 2) / ExpectedLargest(4), 1e-9);
+  input.aggregation.placement = Placement::kDedicated;
+  input.aggregation.layers = {1, 2, 4};
+  EXPECT_NEAR(added(), 0.01 * std::sqrt(1.5) * ExpectedLargest(4 * 2) / ExpectedLargest(4), 1e-9);
+  // What differs between hand-overs is a part of it.
+  input.profile.direct.deviation_seconds = 1;
+  EXPECT_EQ(added(), 0);
+  input.profile.direct.deviation_seconds = 0;
+  // They wait while their quotas stop them.
+  input.platform.milli_cpu_per_gib = 250;
+  input.platform.total_milli_cpu = 8000;
+  EXPECT_EQ(added(), 0);
+  input.platform.milli_cpu_per_gib = 0;
+  input.aggregation.transport = TransportKind::kObjectStore;
+  EXPECT_EQ(added(), 0);
 }
 
 TEST(DirectTransport, IsChosenWhereItIsMeasuredAndBetter) {

@@ -163,6 +163,7 @@ inline PlannerInput RandomExtendedInput(uint64_t seed) {
   AddShares(&choose, &input);
   AddDataRequests(&choose, &input);
   AddRunFactors(&choose, &profile);
+  if (choose.Chance(0.5)) profile.direct.pair_wait_seconds = choose.Scale(1e-5, 1e-2);
   return input;
 }
 

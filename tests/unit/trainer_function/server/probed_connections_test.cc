@@ -76,9 +76,20 @@ class ProbedConnectionsTest : public testing::Test {
     return request;
   }
 
+  // Of one of two functions of a job that exchanges in this way.
+  SliceRequest OfTwo(const Role& role, TransportKind transport, Placement placement) const {
+    SliceRequest request = Request(role, 2);
+    request.plan.aggregation.placement = placement;
+    request.plan.aggregation.transport = transport;
+    return request;
+  }
+
   // What the first one of so many says.
   SliceRecord Profiled(int functions) {
-    SliceService service(runtime_, Environment(kMeasuring, networks_.front()));
+    return Profiled(functions, Environment(kMeasuring, networks_.front()));
+  }
+  SliceRecord Profiled(int functions, SliceEnvironment environment) {
+    SliceService service(runtime_, std::move(environment));
     const SliceRequest request = Request(kMeasuring, functions);
     const Status started = service.Start(request);
     EXPECT_TRUE(started.ok()) << started.ToString();
@@ -87,6 +98,9 @@ class ProbedConnectionsTest : public testing::Test {
 
   // The others step on between exchanges and after them.
   SliceRecord ProfiledBesideFillers(int functions) {
+    return ProfiledBesideFillers(functions, Environment(kMeasuring, networks_.front()));
+  }
+  SliceRecord ProfiledBesideFillers(int functions, SliceEnvironment environment) {
     std::vector<std::unique_ptr<SliceService>> fillers;
     for (int rank = 1; rank < functions; ++rank) {
       const Role role = Partner(rank);
@@ -94,7 +108,7 @@ class ProbedConnectionsTest : public testing::Test {
           std::make_unique<SliceService>(runtime_, Environment(role, networks_[At(rank)])));
       EXPECT_TRUE(fillers.back()->Start(Request(role, functions)).ok());
     }
-    SliceRecord record = Profiled(functions);
+    SliceRecord record = Profiled(functions, std::move(environment));
     EXPECT_EQ(ListAll(store_, "").value().size(), 1u) << "its completion record alone";
     for (int rank = 1; rank < functions; ++rank) {
       SliceService& filler = *fillers[At(rank - 1)];
@@ -134,14 +148,10 @@ class ProbedConnectionsTest : public testing::Test {
   // Of all that is measured with another function.
   void ExpectFirst(TransportKind transport, Placement placement,
                    const std::set<std::string_view>& names) {
-    const auto with = [transport, placement](SliceRequest request) {
-      request.plan.aggregation.placement = placement;
-      request.plan.aggregation.transport = transport;
-      return request;
-    };
     SliceService filler(runtime_, Environment(Partner(1), networks_[1]));
-    ASSERT_TRUE(filler.Start(with(Request(Partner(1), 2))).ok());
-    Probing probing(*this, with(Request(kMeasuring, 2)), Environment(kMeasuring, networks_[0]));
+    ASSERT_TRUE(filler.Start(OfTwo(Partner(1), transport, placement)).ok());
+    Probing probing(*this, OfTwo(kMeasuring, transport, placement),
+                    Environment(kMeasuring, networks_[0]));
     HostProbes probes(probing.context, probing.training, {}, job_.parameters);
     ASSERT_TRUE(probes.Measure(0, 0).ok());
     SliceRecord record;
@@ -168,6 +178,7 @@ class ProbedConnectionsTest : public testing::Test {
                              "storeServerOfThreeCpuSeconds"}) {
       EXPECT_EQ(record.metrics.contains(name), apart == 4) << name;
     }
+    EXPECT_EQ(record.metrics.contains("directPairWaitSeconds"), apart > 0);
     EXPECT_EQ(record.metrics.at("functionsApart"), apart);
   }
 
@@ -221,6 +232,49 @@ TEST_F(ProbedConnectionsTest, HowTheyExchangeThroughTheStoreIsMeasuredFirst) {
               {"storeWorkerCpuSeconds", "storeServerCpuSeconds"});
   ExpectFirst(TransportKind::kObjectStore, Placement::kWorkers,
               {"storePairCpuSeconds", "storeWorkerCpuSeconds"});
+}
+
+TEST_F(ProbedConnectionsTest, HowLongItWaitsForASlowerOneIsMeasured) {
+  constexpr double kStepSeconds = 0.02;
+  const ProbedStep sleep = {[this] {
+                              runtime_.clock.SleepFor(FromSeconds(kStepSeconds));
+                              return OkStatus();
+                            },
+                            true};
+  // Its own step is none of it.
+  for (const bool is_slower : {false, true}) {
+    const Probing slow(*this, OfTwo(Partner(1), TransportKind::kDirect, Placement::kWorkers),
+                       Environment(Partner(1), networks_[1]));
+    ProbePartner partner(slow.context, slow.training, is_slower ? ProbedStep{} : sleep,
+                         job_.parameters);
+    std::atomic<bool> done = false;
+    const auto filler = runtime_.executor.Spawn("partner", [&] {
+      while (!done) {
+        (void)partner.Join(0);
+        runtime_.clock.SleepFor(std::chrono::milliseconds(1));
+      }
+    });
+    const Probing probing(*this, OfTwo(kMeasuring, TransportKind::kDirect, Placement::kWorkers),
+                          Environment(kMeasuring, networks_[0]));
+    HostProbes probes(probing.context, probing.training, is_slower ? sleep : ProbedStep{},
+                      job_.parameters);
+    EXPECT_TRUE(probes.Measure(0, 0).ok());
+    done = true;
+    SliceRecord record;
+    probes.Record(0, &record);
+    ASSERT_TRUE(record.metrics.contains("directPairWaitSeconds"));
+    const double wait = record.metrics.at("directPairWaitSeconds");
+    EXPECT_EQ(wait > kStepSeconds / 2, !is_slower) << wait;
+  }
+}
+
+TEST_F(ProbedConnectionsTest, WaitsAreNotMeasuredWhereAQuotaStopsTheFunction) {
+  double stalls = 0;
+  SliceEnvironment throttled = Environment(kMeasuring, networks_.front());
+  throttled.throttled_seconds = [&stalls] { return ++stalls; };
+  const SliceRecord record = ProfiledBesideFillers(2, std::move(throttled));
+  EXPECT_GT(record.metrics.at("directPairCpuSeconds"), 0);
+  EXPECT_FALSE(record.metrics.contains("directPairWaitSeconds"));
 }
 
 // Connected, and gone before it has done anything.

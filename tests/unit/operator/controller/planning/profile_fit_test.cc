@@ -130,6 +130,7 @@ TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
   sample.record.metrics["directSendCpuSeconds"] = 5e-5;
   sample.record.metrics["directSeconds"] = 2e-4;
   sample.record.metrics["directBytesPerSecond"] = 3e8;
+  sample.record.metrics["directPairWaitSeconds"] = 6e-4;
   sample.record.metrics["aloneCpuSeconds"] = 5e-4;
   sample.record.metrics["directPairCpuSeconds"] = 1e-3;
   sample.record.metrics["directPairCpuSecondsPerByte"] = 4e-9;
@@ -158,7 +159,7 @@ TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
   EXPECT_NEAR(fit->profile.training_rate.At(512), 32 / 0.16, 1e-6);
   EXPECT_EQ(fit->profile.iteration_cpu_seconds, 0.02);
   EXPECT_EQ(fit->profile.update_cpu_seconds_per_byte, 1e-9);
-  EXPECT_EQ(fit->profile.direct, (DirectTransfer{{0, 0, 0, 4e-10}, 5e-5, 0, 2e-4, 0, 3e8}));
+  EXPECT_EQ(fit->profile.direct, (DirectTransfer{{0, 0, 0, 4e-10}, 5e-5, 0, 2e-4, 0, 3e8, 6e-4}));
   EXPECT_EQ(fit->profile.host,
             (HostCpu{5e-4, 1e-3, 4e-9, 2e-3, 7e-4, 2e-9, 8e-4, 3e-9, 5e-9, 9e-4, 8e-9}));
   EXPECT_EQ(fit->profile.store_host,
@@ -290,6 +291,26 @@ TEST(AtSize, StepsThatNoQuotaHeldUpYetCountByTheirCpuTime) {
   half.record.metrics["stepCpuSeconds"] = 0.1;
   EXPECT_THAT(AtSize(half, TwoCores(), 512).record.profile_iteration_seconds,
               testing::Each(testing::DoubleEq(0.2)));
+}
+
+TEST(FitProfile, WhatAQuotaMayHaveStoppedIsNoWait) {
+  ProfileSample sample = Measured(1024, 0.01);
+  sample.record.metrics["stepCpuSeconds"] = 0.008;
+  sample.record.metrics["directPairCpuSeconds"] = 0.002;
+  sample.record.metrics["directPairWaitSeconds"] = 0.003;
+  const auto wait = [&](double core_share) {
+    sample.core_share = core_share;
+    return FitProfile({sample}, 32, {})->profile.direct.pair_wait_seconds;
+  };
+  EXPECT_EQ(wait(1), 0.003);
+  // 10 ms of CPU time take 12.5 at least, of which 2.5 may be the other one's stall.
+  EXPECT_NEAR(wait(0.8), 0.0005, 1e-12);
+  EXPECT_EQ(wait(0.5), 0);
+  // The larger one tells best, wherever it is among them.
+  ProfileSample whole = sample;
+  whole.core_share = 1;
+  for (const auto& samples : {std::vector{sample, whole}, std::vector{whole, sample}})
+    EXPECT_EQ(FitProfile(samples, 32, {})->profile.direct.pair_wait_seconds, 0.003);
 }
 
 TEST(FitProfile, ANoisyClockOfOneSizeMovesNoRate) {
