@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -269,9 +271,9 @@ TEST_F(ProbedConnectionsTest, HowLongItWaitsForASlowerOneIsMeasured) {
 }
 
 TEST_F(ProbedConnectionsTest, WaitsAreNotMeasuredWhereAQuotaStopsTheFunction) {
-  double stalls = 0;
+  auto stalls = std::make_shared<std::atomic<int64_t>>(0);
   SliceEnvironment throttled = Environment(kMeasuring, networks_.front());
-  throttled.throttled_seconds = [&stalls] { return ++stalls; };
+  throttled.throttled_seconds = [stalls] { return static_cast<double>(++*stalls); };
   const SliceRecord record = ProfiledBesideFillers(2, std::move(throttled));
   EXPECT_GT(record.metrics.at("directPairCpuSeconds"), 0);
   EXPECT_FALSE(record.metrics.contains("directPairWaitSeconds"));
