@@ -107,19 +107,13 @@ std::vector<WorkloadProfile::StorePoint> StoreStreamsOf(const std::vector<Profil
   return points;
 }
 
-// Of the function with most of a core. What a quota of less than one may have stopped it or the
-// other one is no wait.
+// Of a function with a whole core. What two under quotas wait for each other is their stalls.
 double PairWaitOf(const std::vector<ProfileSample>& samples) {
-  const char* const kName = "directPairWaitSeconds";
-  const ProfileSample* most = nullptr;
   for (const ProfileSample& sample : samples) {
-    if (!sample.record.metrics.contains(kName)) continue;
-    if (most == nullptr || sample.core_share > most->core_share) most = &sample;
+    const double wait = Metric(sample.record, "directPairWaitSeconds");
+    if (sample.core_share >= 1 && wait > 0) return wait;
   }
-  if (most == nullptr) return 0;
-  const SliceRecord& record = most->record;
-  const double cpu = Metric(record, "stepCpuSeconds") + Metric(record, "directPairCpuSeconds");
-  return std::max(0.0, Metric(record, kName) - cpu * (1 / most->core_share - 1));
+  return 0;
 }
 
 double LargestResidual(const TrainingRate& rate, const std::vector<TrainingRate::Point>& points,

@@ -293,24 +293,19 @@ TEST(AtSize, StepsThatNoQuotaHeldUpYetCountByTheirCpuTime) {
               testing::Each(testing::DoubleEq(0.2)));
 }
 
-TEST(FitProfile, WhatAQuotaMayHaveStoppedIsNoWait) {
-  ProfileSample sample = Measured(1024, 0.01);
-  sample.record.metrics["stepCpuSeconds"] = 0.008;
-  sample.record.metrics["directPairCpuSeconds"] = 0.002;
-  sample.record.metrics["directPairWaitSeconds"] = 0.003;
-  const auto wait = [&](double core_share) {
-    sample.core_share = core_share;
-    return FitProfile({sample}, 32, {})->profile.direct.pair_wait_seconds;
+TEST(FitProfile, FunctionsUnderAQuotaSayNothingOfHowLongTwoWaitForEachOther) {
+  ProfileSample whole = Measured(1024, 0.01);
+  whole.record.metrics["directPairWaitSeconds"] = 0.003;
+  ProfileSample part = Measured(768, 0.01);
+  part.record.metrics["directPairWaitSeconds"] = 0.009;
+  part.core_share = 0.99;
+  const auto wait = [](const std::vector<ProfileSample>& samples) {
+    return FitProfile(samples, 32, {})->profile.direct.pair_wait_seconds;
   };
-  EXPECT_EQ(wait(1), 0.003);
-  // 10 ms of CPU time take 12.5 at least, of which 2.5 may be the other one's stall.
-  EXPECT_NEAR(wait(0.8), 0.0005, 1e-12);
-  EXPECT_EQ(wait(0.5), 0);
-  // The larger one tells best, wherever it is among them.
-  ProfileSample whole = sample;
-  whole.core_share = 1;
-  for (const auto& samples : {std::vector{sample, whole}, std::vector{whole, sample}})
-    EXPECT_EQ(FitProfile(samples, 32, {})->profile.direct.pair_wait_seconds, 0.003);
+  EXPECT_EQ(wait({whole}), 0.003);
+  EXPECT_EQ(wait({part}), 0);
+  EXPECT_EQ(wait({part, whole}), 0.003);
+  EXPECT_EQ(wait({whole, part}), 0.003);
 }
 
 TEST(FitProfile, ANoisyClockOfOneSizeMovesNoRate) {
