@@ -179,6 +179,7 @@ constexpr PlatformNumber kPlatformNumbers[] = {
     OfPlatform<&Platform::milli_cpu_per_gib>("milliCpuPerGiB", Unit::kMilliCpu, Zero::kNotStated),
     OfPlatform<&Platform::cpu_period_seconds>("cpuPeriodSeconds", Unit::kSeconds),
     OfPlatform<&Platform::cpu_burst_seconds>("cpuBurstSeconds", Unit::kSeconds),
+    OfPlatform<&Platform::pod_start_cpu_seconds>("podStartCpuSeconds", Unit::kSeconds),
     OfPlatform<&Platform::total_milli_cpu>("totalMilliCpu", Unit::kMilliCpu, Zero::kNotStated),
     OfPlatform<&Platform::total_memory_mib>("totalMemory", Unit::kMib, Zero::kNotStated),
     OfPlatform<&Platform::total_gpus>("gpus", Unit::kCount),

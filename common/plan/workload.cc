@@ -21,6 +21,12 @@ double Interpolate(const std::vector<Point>& points, double Point::* x, double P
   return left.*y + share * ((*right).*y - left.*y);
 }
 
+// How many more than one begin on each core.
+double CrowdOf(const Platform& platform, int functions) {
+  const double cores = CoresOf(platform);
+  return cores > 0 ? std::max(0.0, functions / cores - 1) : 0;
+}
+
 }  // namespace
 
 double TrainingRate::At(double memory_mib) const {
@@ -50,9 +56,12 @@ double CoresOf(const Platform& platform) {
 }
 
 double StartSlowdown(const Platform& platform, int functions, double core_share) {
-  const double cores = CoresOf(platform);
-  const double crowd = cores > 0 ? std::max(0.0, functions / cores - 1) : 0;
+  const double crowd = CrowdOf(platform, functions);
   return platform.quota_while_starting ? std::max(crowd, 1 / core_share - 1) : crowd;
+}
+
+double PodStartSeconds(const Platform& platform, int functions) {
+  return platform.pod_start_cpu_seconds * CrowdOf(platform, functions);
 }
 
 int ThreadsOf(const Platform& platform, int memory_mib) {

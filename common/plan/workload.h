@@ -122,6 +122,8 @@ struct Platform {
   double cpu_period_seconds = kLinuxCpuPeriodSeconds;  // in which a quota is given anew
   double cpu_burst_seconds = 0;       // how much longer a function keeps quota that it has not used
   bool quota_while_starting = false;  // CPU quotas hold before a function is ready, too
+  // What kubelet, container runtime and sidecars compute to start one, outside of its quota.
+  double pod_start_cpu_seconds = 0;
   // Of all functions at once; not known = no limit.
   OptionalQuantity total_milli_cpu;
   OptionalQuantity total_memory_mib;
@@ -194,6 +196,10 @@ double CoresOf(const Platform& platform);
 // How much longer a cold start takes where `functions` begin at once than it would with a core of
 // its own, in multiples of the CPU time of a start. `core_share`: of a core, a function's quota.
 double StartSlowdown(const Platform& platform, int functions, double core_share);
+
+// Seconds that a cold start takes longer where so many functions begin at once than where each has
+// a core: what starting their pods computes shares the cores.
+double PodStartSeconds(const Platform& platform, int functions);
 
 // What a plan must reach: `fixed` alone, or any of a deadline, a budget and a ratio. With a
 // deadline (and a budget) the cheapest plan within both is wanted, with a budget alone the fastest,

@@ -136,7 +136,8 @@ double ExtendedModel::OverheadSeconds(int functions, double memory_mib) const {
 double ExtendedModel::ColdStartSeconds(int functions, double memory_mib) const {
   return input_.profile.cold_start_seconds +
          StartSlowdown(input_.platform, functions, CoreShare(memory_mib)) *
-             input_.profile.start_cpu_seconds;
+             input_.profile.start_cpu_seconds +
+         PodStartSeconds(input_.platform, functions);
 }
 
 // Of one of so many that transfer at once.
@@ -507,6 +508,9 @@ std::optional<Prediction> ExtendedModel::Complete(const WorkerTerms& workers, in
   const Platform& platform = input_.platform;
   const auto iterations = static_cast<double>(workers.iterations);
   Prediction prediction = fixed;
+  // Dedicated servers begin beside the workers, and hardly compute.
+  prediction[Term::kColdStart] += PodStartSeconds(platform, workers.functions + option.servers) -
+                                  PodStartSeconds(platform, workers.functions);
   prediction[Term::kCompute] = terms.compute;
   prediction[Term::kCommunication] = terms.exchange;
   // Nothing is read ahead while test samples are evaluated.

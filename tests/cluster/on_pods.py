@@ -35,6 +35,7 @@ POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
 PLATFORM = """
 memory: {min: 128Mi, max: 1024Mi, step: 64Mi}
 milliCpuPerGiB: 300
+podStartCpuSeconds: 0.7
 maxFunctions: 32
 functionTimeoutSeconds: 300
 prices:

@@ -119,10 +119,9 @@ std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& pla
   }
   write.keep_profile = fit->profile.residual <= snapshot.options->max_profile_residual;
   write.measured_on = DescribeMeasuring(snapshot, plan, slices);
-  write.profile->cold_start_seconds =
-      WithAWholeCore(fit->profile.cold_start_seconds, fit->profile.start_cpu_seconds,
-                     StartSlowdownAt(ProfilePlatformOf(snapshot),
-                                     FunctionsAtOnce(snapshot.job, plan), plan.memory_mib.front()));
+  write.profile->cold_start_seconds = WithAWholeCore(
+      fit->profile.cold_start_seconds, fit->profile.start_cpu_seconds, ProfilePlatformOf(snapshot),
+      FunctionsAtOnce(snapshot.job, plan), plan.memory_mib.front());
   write.profile_starts = ObservedStarts(snapshot, GroupKind::kProfile, *write.profile);
   UseObservedStarts(snapshot, *write.measured_on, &*write.profile);
   DoubtProfile(snapshot, "the measured training rates cannot be trusted (" + fit->worst + ")",

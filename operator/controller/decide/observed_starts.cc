@@ -87,7 +87,8 @@ std::vector<StartSample> ObservedStarts(const JobSnapshot& snapshot, GroupKind k
     const double start = StartSeconds(fact);
     const double slowdown = StartSlowdownAt(platform, at_once.on_all, fact.memory_mib);
     if (start > 0 && (slowdown <= 0 || profile.start_cpu_seconds > 0)) {
-      sample.cold_start_seconds = WithAWholeCore(start, profile.start_cpu_seconds, slowdown);
+      sample.cold_start_seconds = WithAWholeCore(start, profile.start_cpu_seconds, platform,
+                                                 at_once.on_all, fact.memory_mib);
     }
     if (work_end.has_value()) sample.release_seconds = ReleaseSeconds(fact, *work_end);
     if (sample.cold_start_seconds || sample.release_seconds) samples.push_back(std::move(sample));

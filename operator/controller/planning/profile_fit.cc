@@ -247,9 +247,12 @@ double StartSlowdownAt(const Platform& platform, int functions, int memory_mib) 
   return StartSlowdown(platform, functions, CoreShareOf(platform, memory_mib));
 }
 
-double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, double slowdown) {
-  if (slowdown <= 0) return cold_start_seconds;
-  return std::max(cold_start_seconds - slowdown * start_cpu_seconds, start_cpu_seconds);
+double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, const Platform& platform,
+                      int functions, int memory_mib) {
+  const double longer = StartSlowdownAt(platform, functions, memory_mib) * start_cpu_seconds +
+                        PodStartSeconds(platform, functions);
+  if (longer <= 0) return cold_start_seconds;
+  return std::max(cold_start_seconds - longer, start_cpu_seconds);
 }
 
 double CoreShareOf(const Platform& platform, int memory_mib) {

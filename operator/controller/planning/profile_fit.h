@@ -48,8 +48,9 @@ ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, in
 
 // StartSlowdown of one of `functions` that start at once, under the quota of this size.
 double StartSlowdownAt(const Platform& platform, int functions, int memory_mib);
-// Of a cold start with that slowdown, what it would have been with a core of its own.
-double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, double slowdown);
+// Of such a cold start, what it would have been with a core of its own and no other beside it.
+double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, const Platform& platform,
+                      int functions, int memory_mib);
 
 // Seconds of the life of a function that measured: from its creation until it was ready, from the
 // end of its last slice until it was gone, and what lies in front of it adds to a request.

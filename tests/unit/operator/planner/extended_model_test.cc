@@ -240,6 +240,19 @@ TEST(ExtendedModel, AStartUnderQuotaTakesItsShareOfACore) {
   EXPECT_NEAR(Predicted(input).predicted[Term::kColdStart], 0.8 + 3 * 0.5, 1e-9);
 }
 
+TEST(ExtendedModel, PodsOfServersStartBesideThoseOfWorkers) {
+  PlannerInput input = QuarterCores();
+  const PlanCandidate processes = Predicted(input);
+  input.platform.pod_start_cpu_seconds = 0.6;
+  const PlanCandidate pods = Predicted(input);
+  // Four workers and their server, on two cores.
+  EXPECT_NEAR(pods.predicted[Term::kColdStart],
+              processes.predicted[Term::kColdStart] + 0.6 * (5 / 2.0 - 1), 1e-9);
+  input.aggregation.placement = Placement::kWorkers;
+  EXPECT_NEAR(Predicted(input).predicted[Term::kColdStart],
+              processes.predicted[Term::kColdStart] + 0.6 * (4 / 2.0 - 1), 1e-9);
+}
+
 TEST(ExtendedModel, WritingTheModelTakesItsShareOfACore) {
   PlannerInput input = QuarterCores();
   const double before = Predicted(input).predicted.seconds;

@@ -164,6 +164,7 @@ inline PlannerInput RandomExtendedInput(uint64_t seed) {
   AddDataRequests(&choose, &input);
   AddRunFactors(&choose, &profile);
   if (choose.Chance(0.5)) profile.direct.pair_wait_seconds = choose.Scale(1e-5, 1e-2);
+  if (choose.Chance(0.5)) input.platform.pod_start_cpu_seconds = choose.Real(0, 1);
   return input;
 }
 

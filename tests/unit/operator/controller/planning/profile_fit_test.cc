@@ -266,7 +266,7 @@ TEST(AtSize, StepsOfTwoThreadsTakeTwiceAsLongOnOneCore) {
 
 double WholeCore(double cold_start_seconds, const Platform& platform, int functions,
                  int memory_mib) {
-  return WithAWholeCore(cold_start_seconds, 0.5, StartSlowdownAt(platform, functions, memory_mib));
+  return WithAWholeCore(cold_start_seconds, 0.5, platform, functions, memory_mib);
 }
 
 TEST(WithAWholeCore, AColdStartLosesWhatItsQuotaCost) {
@@ -284,6 +284,15 @@ TEST(WithAWholeCore, AColdStartLosesWhatOthersBesideItCost) {
   EXPECT_EQ(WholeCore(1.4, platform, 2, 1024), 1.4);
   EXPECT_DOUBLE_EQ(WholeCore(1.4, platform, 4, 1024), 0.9);
   EXPECT_DOUBLE_EQ(0.9 + 0.5 * StartSlowdown(platform, 4, 1), 1.4);
+}
+
+TEST(WithAWholeCore, AColdStartOfPodsLosesWhatStartingThemAllCost) {
+  Platform platform = TwoCores();
+  EXPECT_EQ(PodStartSeconds(platform, 6), 0) << "processes";
+  platform.pod_start_cpu_seconds = 0.4;
+  EXPECT_EQ(PodStartSeconds(platform, 2), 0) << "a core each";
+  EXPECT_EQ(WholeCore(3, platform, 2, 2048), 3);
+  EXPECT_DOUBLE_EQ(WholeCore(4, platform, 6, 2048), 4 - 2 * 0.5 - 2 * 0.4);
 }
 
 TEST(AtSize, StepsThatNoQuotaHeldUpYetCountByTheirCpuTime) {
