@@ -43,9 +43,8 @@ constexpr double kGoldenRatio = 0.6180339887498949;
 // Linux gives a control group's quota to processors in slices of so many CPU seconds
 // (sched_cfs_bandwidth_slice_us). The threads that push a gradient run on another one than the step
 // before: what the step's processor has left is not theirs until it gives it back. Recorded runs
-// are predicted best with half of it, and for short steps with as much as they took.
+// are predicted best where that is no more than the step took: several short ones have one slice.
 constexpr double kSliceSeconds = 0.005;
-constexpr double kKeptOfSlice = 0.5;
 
 // CPU time of a control group.
 struct Quota {
@@ -515,9 +514,8 @@ class Simulation {
   // With the processor of a step that has ended.
   void KeepSlice(Quota& function) const {
     const double slices = std::ceil(work_.step_cpu / kSliceSeconds);
-    const double left = slices * kSliceSeconds - work_.step_cpu;
-    const double kept = std::min(kKeptOfSlice * left, work_.step_cpu);
-    function.is_elsewhere = function.limited() && function.budget <= kept;
+    const double left = std::min(slices * kSliceSeconds - work_.step_cpu, work_.step_cpu);
+    function.is_elsewhere = function.limited() && function.budget <= left;
   }
 
   void EndPush(Role& role) {
